@@ -54,7 +54,7 @@ def _families() -> Iterator[str]:
     for family in families():
         of_family = next(c for c in causes() if c.family == family)
         yield f"\n## {family.capitalize().replace('_', ' ')}\n"
-        yield inspect.cleandoc(of_family.propose.__globals__["__doc__"])
+        yield inspect.getdoc(inspect.getmodule(of_family.propose)) or ""
         for cause in causes():
             if cause.family != family:
                 continue

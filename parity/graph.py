@@ -73,6 +73,19 @@ class TapeGraph:
             if op is not None and through(value, op):
                 stack.extend(op.inputs)
 
+    def forward(self, values: Iterable[int], through: Callable[[Op], bool]) -> Iterator[Op]:
+        """The operations that read values, or what others make of them, in the order of the tape.
+
+        Args:
+            through: whether to go on to the readers of what an operation makes.
+        """
+        reached = set(values)
+        for op in self.ops[min((self.values[value].op for value in reached), default=-1) + 1 :]:
+            if not reached.isdisjoint(op.inputs):
+                yield op
+                if through(op):
+                    reached.update(op.outputs)
+
     def readers(self, value: int, through: Callable[[Op], bool]) -> Iterator[tuple[int, Op]]:
         """The operations that read a value, each with what it reads of it.
 

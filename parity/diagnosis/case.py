@@ -7,6 +7,7 @@ regions are run on all of them, and what explains a divergence must explain it o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from parity.diagnosis import limits
 from parity.diagnosis.case_inputs import CaseInputs, same_value
-from parity.diagnosis.case_runs import NO_ARRAYS, CaseRuns
 from parity.diagnosis.region import Mismatch, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
 from parity.diagnosis.view import view_of
@@ -23,6 +23,8 @@ from parity.matching.axis_order import Order, orders
 from parity.matching.match import Match, Pair
 from parity.matching.source_layout import WrittenLayout
 from parity.tape import Array, Precision, Replay
+
+NOTHING: Mapping[int, Array] = {}
 
 
 class Case:
@@ -46,16 +48,14 @@ class Case:
         """`passed_on` is as in a `Mismatch`."""
         self.repaired = repaired
         self.order = order
-        self._values = repaired.reference.run
-        self.reference = view_of(reference, ends[0], repaired.reference.run)
-        self.candidate = view_of(candidate, ends[1], repaired.side.run)
-        self.inputs = CaseInputs(repaired, reference, candidate, passed_on)
-        self.entering, self.candidate_entering = (
-            self.inputs.entering,
-            self.inputs.candidate_entering,
-        )
-        self._runs = CaseRuns(repaired, (self.reference, self.candidate), self.inputs)
+        self._bases: tuple[Replay, Replay] = repaired.reference.run, repaired.side.run
+        self.reference = view_of(reference, ends[0], self._bases[0])
+        self.candidate = view_of(candidate, ends[1], self._bases[1])
+        inputs = self.inputs = CaseInputs(repaired, reference, candidate, passed_on)
+        self.entering, self.candidate_entering = inputs.entering, inputs.candidate_entering
         self._trials: list[Trial | None] = []
+        # the last runs, by side and what was given: causes ask for them again
+        self._kept: deque[tuple[int, Mapping[int, Array], Replay]] = deque(maxlen=limits.RUNS_KEPT)
 
     # --- inputs -----------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Case:
 
     def _make(self, number: int) -> Trial | None:
         if not number:
-            return self.probe({root: self._values.array(root) for root in self.roots})
+            return self.probe({root: self._bases[0].array(root) for root in self.roots})
         if self._baked:
             return None
         random = np.random.default_rng(number)
@@ -127,7 +127,7 @@ class Case:
         given: dict[int, Array] = {}
         drawn: list[tuple[Array, Array]] = []
         for root in self.roots:
-            array = self._values.array(root)
+            array = self._bases[0].array(root)
             given[root] = array
             if array.dtype.kind != "f":
                 continue
@@ -146,32 +146,32 @@ class Case:
 
     def probe(self, given: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""
-        run = self._runs.replay(0, given)
+        run = self._replay(0, given)
         inputs = tuple(run.array(value) for value in self.entering)
         reference = _as_floats(run.array(self.reference.end))
         return Trial(number, given, inputs, reference, _as_floats(self.run_candidate(given)))
 
     def reference_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
         """Values of the reference's region on a trial's `given`."""
-        run = self._runs.replay(0, given)
+        run = self._replay(0, given)
         return [run.array(value) for value in values]
 
     def candidate_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
         """Values of the candidate's region on a trial's `given`, as they lie there."""
-        run = self._runs.replay(1, given)
+        run = self._replay(1, given)
         return [run.array(value) for value in values]
 
     def run_reference(
-        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NO_ARRAYS
+        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NOTHING
     ) -> Array:
         """What the reference's region makes of a trial's `given`, with leaves replaced."""
-        return self._runs.replay(0, given, leaves).array(self.reference.end)
+        return self._replay(0, given, leaves).array(self.reference.end)
 
     def run_candidate(
-        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NO_ARRAYS
+        self, given: Mapping[int, Array], leaves: Mapping[int, Array] = NOTHING
     ) -> Array:
         """What the candidate's region makes of it, in the reference's layout if there is one."""
-        found = self._runs.replay(1, given, leaves).array(self.candidate.end)
+        found = self._replay(1, given, leaves).array(self.candidate.end)
         return self.as_reference(found)
 
     def as_reference(self, array: Array) -> Array:
@@ -213,8 +213,8 @@ class Case:
         self, given: Mapping[int, Array], precision: Precision = "float64"
     ) -> tuple[Replay, Replay]:
         """Both regions run on a trial's `given`, in float64 or as recorded."""
-        replay = self._runs.replay
-        return replay(0, given, precision=precision), replay(1, given, precision=precision)
+        run = self._replay
+        return run(0, given, precision=precision), run(1, given, precision=precision)
 
     def ends(self, reference: Replay, candidate: Replay) -> tuple[Array, Array]:
         """What both regions gave, in the reference's layout."""
@@ -228,6 +228,69 @@ class Case:
         readers = self.reference.tape.graph.readers_of_matrices
         read = [ops for ops in readers if not ops.isdisjoint(inside)]
         return bool(read) and all(ops <= inside for ops in read)
+
+    # --- runs ------------------------------------------------------------------------------------
+
+    def _replay(
+        self,
+        side: int,
+        given: Mapping[int, Array],
+        leaves: Mapping[int, Array] = NOTHING,
+        precision: Precision = "float64",
+    ) -> Replay:
+        """A run of the reference's region (0) or the candidate's (1); the last few are kept."""
+        if leaves or precision is None:
+            return self._run(side, given, leaves, precision)
+        for of, asked, run in self._kept:
+            if of == side and asked is given:
+                return run
+        run = self._run(side, given, leaves, precision)
+        self._kept.append((side, given, run))
+        return run
+
+    def _run(
+        self,
+        side: int,
+        given: Mapping[int, Array],
+        leaves: Mapping[int, Array],
+        precision: Precision,
+    ) -> Replay:
+        bases = self._bases
+        if precision is None:
+            bases = self._recorded
+            given = {root: _like(array, bases[0].array(root)) for root, array in given.items()}
+        view = self.candidate if side else self.reference
+        indices = {op.index for op in view.ops}
+        if leaves:
+            indices |= view.tape.graph.static_before(view.ops)
+        if not side:
+            indices |= self.inputs.moves
+            return view.tape.replay(precision, {**given, **leaves}, bases[0], only=indices)
+        moved = self.reference.tape.replay(precision, given, bases[0], only=self.inputs.moves)
+        read = {
+            value: self.inputs.pairs[value].order.apply(moved.array(partner))
+            for value, partner in (*self.inputs.partners.items(), *self.inputs.exact.items())
+        }
+        kept = {}
+        if precision is None:
+            read = {value: _like(array, bases[1].array(value)) for value, array in read.items()}
+        else:  # the base holds substituted values: all that is not given must run anew
+            kept = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
+        return view.tape.replay(precision, {**kept, **read, **leaves}, bases[1], only=indices)
+
+    @property
+    def _recorded(self) -> tuple[Replay, Replay]:
+        """Both models as they were recorded, the candidate with the reference's samples."""
+        reference, candidate = self.reference.tape, self.candidate.tape
+        native = candidate.recorded
+        drawn = {
+            value: candidate.adapter.from_numpy(
+                array.astype(candidate.adapter.to_numpy(native[value]).dtype)
+            )
+            for value, array in self.repaired.draws.items()
+        }
+        run = Replay(reference, None, dict(reference.recorded))
+        return run, Replay(candidate, None, {**native, **drawn})
 
 
 def case_of(
@@ -291,3 +354,7 @@ def _as_finite(trial: Trial, first: Trial) -> bool:
 def _as_floats(array: Array) -> Array:
     """Masks and counts as numbers, so that every cause can compute with them."""
     return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _like(array: Array, recorded: Array) -> Array:
+    return array.astype(recorded.dtype, copy=False)

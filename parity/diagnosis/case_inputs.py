@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis.region import Region
-from parity.diagnosis.view import made_from, moves_between
+from parity.diagnosis.view import made_from
 from parity.matching.match import Match, Pair
 from parity.tape import Array, Replay
 
@@ -80,30 +80,31 @@ class CaseInputs:
         return tuple(dict.fromkeys((*self.entering, *self.partners.values())))
 
     @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        """What enters either region, before moves."""
+        before = self._repaired.reference.tape.before_moves
+        return tuple(dict.fromkeys(before(value) for value in (*self._cut, *self._exact_cut)))
+
+    @cached_property
     def _links(self) -> dict[int, frozenset[int]]:
         """What makes one input of others, by value: v and v + a, each redrawn, do not fit."""
-        tape = self._repaired.reference.tape
-        starts = {tape.before_moves(value) for value in (*self._cut, *self._exact_cut)}
-        found = {}
-        for start in starts:
-            ops = made_from(tape, start, starts - {start})
-            if ops is not None:
-                found[start] = ops
-        return found
+        tape, starts = self._repaired.reference.tape, {*self._starts}
+        made = {start: made_from(tape, start, starts - {start}) for start in self._starts}
+        return {start: ops for start, ops in made.items() if ops is not None}
 
     @cached_property
     def moves(self) -> frozenset[int]:
         """Operations that make the inputs of the roots."""
-        starts, cut = (*self.roots, *self._links), (*self._cut, *self._exact_cut)
-        return moves_between(self._regions[0].tape, starts, cut).union(*self._links.values())
+        graph, starts = self._regions[0].tape.graph, {*self.roots, *self._links}
+        cut = (*self._cut, *self._exact_cut)
+        walk = graph.backward(cut, lambda value, _: value not in starts)
+        moves = {op.index for value, op in walk if op is not None and value not in starts}
+        return frozenset(moves).union(*self._links.values())
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
         """The reference's values that a trial changes: inputs of either region, before moves."""
-        tape = self._repaired.reference.tape
-        cut = (*self._cut, *self._exact_cut)
-        starts = dict.fromkeys(tape.before_moves(value) for value in cut)
-        return tuple(start for start in starts if start not in self._links)
+        return tuple(start for start in self._starts if start not in self._links)
 
     @cached_property
     def same(self) -> bool:

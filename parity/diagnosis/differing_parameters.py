@@ -84,7 +84,7 @@ def _other(repaired: Match, leaf: DifferingLeaf) -> _Other | None:
 
 
 def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:
-    """Whether the candidate with these numbers gives the reference's value."""
+    """Whether the candidate with these values gives the reference's value."""
     first = case.first
     try:
         left = residual(first.reference, case.run_candidate(first.given, leaves))

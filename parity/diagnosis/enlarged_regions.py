@@ -180,9 +180,7 @@ def _single_entries(
     tape: Tape, end: int, inner: Collection[int], most: int = limits.ENCLOSURE_STEPS
 ) -> Iterator[tuple[int, frozenset[int]]]:
     """Values that alone enter what `end` is made of, nearest first, and operations behind."""
-    maker = tape.producer(end)
-    if maker is None:
-        return
+    live = {index for index in inner if not tape.ops[index].static}
     cut = {end}
     inside: set[int] = set()
     while cut and len(inside) <= most:
@@ -195,6 +193,5 @@ def _single_entries(
         inside.add(op.index)
         cut.update(value for value in op.inputs if tape.is_live(value))
         cut = {value for value in cut if tape.values[value].op not in inside}
-        live = {index for index in inner if not tape.ops[index].static}
         if len(cut) == 1 and live <= inside:
             yield next(iter(cut)), frozenset(inside)

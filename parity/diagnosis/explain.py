@@ -11,6 +11,7 @@ explanation is consistent with the evidence, and gives way to any that is proved
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
 from collections.abc import Iterable, Iterator
@@ -123,14 +124,9 @@ def _proposals(
 ) -> Iterator[tuple[Explanation, Case]]:
     for where in itertools.chain([case], around if one.enclosures else []):
         check()
-        try:
-            with np.errstate(all="ignore"):
-                proposals = list(one.propose(where))
-        except ReplayError:  # it asks for inputs that an operation does not take
-            continue
-        except Exception as error:  # a cause that fails costs its explanation, not the comparison
-            _warn(one, error)
-            continue
+        proposals: list[Explanation] = []
+        with _may_fail(one), np.errstate(all="ignore"):
+            proposals = list(one.propose(where))
         for proposed in proposals:
             check()
             yield proposed, where
@@ -142,18 +138,21 @@ def _tried(one: RegisteredCause, where: Case, proposed: Explanation) -> Explaine
     """What comes of a proposal; None where it raises, which ends its cause alone."""
     if proposed.reads_the_same:
         return Closest(proposed, 0.0)
-    try:
+    with _may_fail(one):
         return hold(where, proposed)
-    except ReplayError:  # as in `_proposals`
-        return None
+    return None
+
+
+@contextlib.contextmanager
+def _may_fail(one: RegisteredCause) -> Iterator[None]:
+    """A cause that fails costs its explanation, not the comparison."""
+    try:
+        yield
+    except ReplayError:  # it asks for inputs that an operation does not take
+        pass
     except Exception as error:
-        _warn(one, error)
-        return None
-
-
-def _warn(one: RegisteredCause, error: Exception) -> None:
-    name = one.propose.__name__
-    warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=3)
+        name = one.propose.__name__
+        warnings.warn(f"the cause {name} could not be tried: {error!r}", stacklevel=4)
 
 
 def hold(case: Case, proposed: Explanation) -> Explained | Closest:
@@ -238,7 +237,7 @@ def _follows(predict: Predict, trial: Trial, moved: Trial) -> bool:
 
 
 def _moved(array: Array) -> Array:
-    """Other numbers of the same shape: every element is another one."""
+    """Other values of the same shape: every element is another one."""
     random = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         return np.where(np.isfinite(array), 1.5 * array + random.uniform(1, 2, array.shape), 1.0)
@@ -247,16 +246,10 @@ def _moved(array: Array) -> Array:
 def _left(proposed: Explanation, trial: Trial) -> float:
     """What an explanation leaves of the difference: the worse of both sides."""
     with np.errstate(all="ignore"):
-        left = _apart(proposed.candidate(trial), trial.candidate)
+        pairs = [(trial.candidate, proposed.candidate(trial))]
         if proposed.reference is not None:
-            left = max(left, _apart(proposed.reference(trial), trial.reference))
-    return left
-
-
-def _apart(predicted: Array, actual: Array) -> float:
-    if predicted.shape != actual.shape:
-        return float("inf")
-    return residual(actual, predicted)
+            pairs.append((trial.reference, proposed.reference(trial)))
+        return max(residual(*pair) if pair[0].shape == pair[1].shape else np.inf for pair in pairs)
 
 
 def _simplest(held: list[Explained]) -> Explained:

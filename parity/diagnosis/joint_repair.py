@@ -22,7 +22,7 @@ from parity.findings import Cause, Divergence
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.tape import Array
+from parity.tape import Array, Op
 
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
 
@@ -59,13 +59,14 @@ class Finding:
         """The candidate's value there and what is made of it before parameters enter again."""
         if self.mismatch.values is None:
             return set()
-        tape, found = self.mismatch.candidate.tape, {self.mismatch.values[1]}
-        for op in tape.ops:
-            if not found.isdisjoint(op.inputs):
-                kinds = {tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs)}
-                if "parameter" not in kinds:
-                    found.update(op.outputs)
-        return found
+        tape, value = self.mismatch.candidate.tape, self.mismatch.values[1]
+
+        def goes_on(op: Op) -> bool:
+            leaves = tape.graph.leaves(op.inputs)
+            return all(tape.values[leaf].kind != "parameter" for leaf in leaves)
+
+        reading = tape.graph.forward([value], goes_on)
+        return {value, *(made for op in reading if goes_on(op) for made in op.outputs)}
 
 
 def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
@@ -90,7 +91,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
         for index in sorted(region | tape.graph.static_before(mismatch.candidate.ops)):
             other.step(tape.ops[index])
         alone = other.array(end)
-        if not _apart(run.array(end), alone) > SAME:
+        if not _distance(run.array(end), alone) > SAME:
             return False
         other = run.branch()
         other.replace(end, alone)
@@ -104,8 +105,8 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
             for value in op.outputs:
                 before, after = own.array(value), other.array(value)
                 own.replace(value, run.array(value))  # with what is repaired there
-                apart = _apart(before, after)
-                if apart <= SAME or value in ends and apart <= faint:
+                distance = _distance(before, after)
+                if distance <= SAME or value in ends and distance <= faint:
                     other.replace(value, run.array(value))
                     continue
                 if value in ends or before.shape != after.shape:
@@ -120,12 +121,21 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
 
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
-    found = [one.divergence for one in findings]
-    if len(found) < 2:
-        return [_doubted(one, _harms(one)) for one in found]
-    for doubt in (_makes_up_for_another, _of_another_repair, _of_fewer):
-        found = [_doubted(one, doubt(at, findings)) for at, one in enumerate(found)]
-    return found
+    return [_doubted(one, findings) for one in findings]
+
+
+def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
+    cause = here.divergence.cause
+    if cause is None or not cause.confirmed:  # nothing to be made doubtful
+        return here.divergence
+    if len(findings) < 2:
+        doubt = _harms(here.divergence)
+    else:
+        doubts = _makes_up_for_another, _of_another_repair, _of_fewer
+        doubt = next(filter(None, (one(here, cause, findings) for one in doubts)), "")
+    if not doubt:
+        return here.divergence
+    return replace(here.divergence, cause=replace(cause, confirmed=False, unproved=doubt))
 
 
 def _harms(one: Divergence) -> str:
@@ -136,13 +146,9 @@ def _harms(one: Divergence) -> str:
     return "with the reference's value there the outputs differ more, and nothing else diverges"
 
 
-def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
+def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
-    here = findings[at].divergence
-    if here.cause is None or not here.cause.confirmed:  # nothing to be made doubtful
-        return ""
-    others = (one.divergence for number, one in enumerate(findings) if number != at)
-    if not any(_may_undo(here.cause, one.cause) for one in others):
+    if not any(_may_undo(cause, one.divergence.cause) for one in findings if one is not here):
         return ""
     alike = all(one.stated == findings[0].stated for one in findings)
     more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
@@ -156,24 +162,21 @@ def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _may_undo(cause: Cause | None, other: Cause | None) -> bool:
+def _may_undo(cause: Cause, other: Cause | None) -> bool:
     """Whether one may be what makes up for the other, and not a fault of its own."""
-    if cause is None or other is None or cause.kind == other.kind:
+    if other is None or cause.kind == other.kind:
         return True
     return all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, other))
 
 
-def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
+def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """Why it may be one with an unexplained divergence: it starts from that one's repair."""
-    here = findings[at]
-    if here.divergence.cause is None or not here.divergence.cause.confirmed:
-        return ""
     entering = set(here.mismatch.candidate.boundary())
-    rearranges = here.divergence.cause.kind.endswith(_REARRANGEMENTS)
+    rearranges = cause.kind.endswith(_REARRANGEMENTS)
     behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
-        cause = one.divergence.cause
-        if one is here or (cause is not None and cause.confirmed) or one.stated == here.stated:
+        other = one.divergence.cause
+        if one is here or (other is not None and other.confirmed) or one.stated == here.stated:
             continue
         repaired = one.mismatch.values
         if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
@@ -190,11 +193,8 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
+def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """One line is wrong in one way: what explains it the most often counts."""
-    here = findings[at]
-    if here.divergence.cause is None or not here.divergence.cause.confirmed:
-        return ""
     times: Counter[object] = Counter()
     for one in findings:
         if one.divergence.cause is not None and one.place == here.place:
@@ -205,20 +205,13 @@ def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _doubted(divergence: Divergence, doubt: str) -> Divergence:
-    cause = divergence.cause
-    if not doubt or cause is None or not cause.confirmed:
-        return divergence
-    return replace(divergence, cause=replace(cause, confirmed=False, unproved=doubt))
-
-
 def _name(divergence: Divergence) -> str:
     site = divergence.candidate
     where = site.layer or site.source.rsplit("/", 1)[-1]
     return site.op + (f" ({where})" if where else "")
 
 
-def _apart(a: Array, b: Array) -> float:
+def _distance(a: Array, b: Array) -> float:
     if a.shape != b.shape:  # as where draws decide how many there are
         return np.inf
     return residual(a, b) if a.dtype.kind == "f" else float((a != b).any())

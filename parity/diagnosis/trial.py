@@ -46,7 +46,7 @@ class Trial:
 
     @cached_property
     def gap(self) -> float:
-        """How far the two values are apart: relative root mean square, inf for other shapes."""
+        """The distance of the two values: relative root mean square, inf for other shapes."""
         if self.reference.shape != self.candidate.shape:
             return float("inf")
         return residual(self.reference, self.candidate)
@@ -61,7 +61,7 @@ def _jittered(array: Array, random: np.random.Generator) -> Array:
 
 
 def _redrawn(array: Array, random: np.random.Generator) -> Array:
-    """Normal numbers as large as the array's, of both signs."""
+    """Normal values as large as the array's, of both signs."""
     finite = array[np.isfinite(array)]
     size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
     return random.standard_normal(array.shape) * (size or 1.0)
@@ -72,7 +72,7 @@ def _larger(array: Array, random: np.random.Generator) -> Array:
 
 
 def exchanged(array: Array, random: np.random.Generator) -> Array:
-    """The array's own numbers in other places: no number is outside what an operation takes."""
+    """The array's own values in other places: none is outside what an operation takes."""
     return random.permutation(array.ravel()).reshape(array.shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,43 +58,18 @@ class RegionView:
 
     def readers(self, steps: int = 1) -> tuple[Op, ...]:
         """The computing operations that read the end, or what `steps` of them make of it."""
-        found: list[Op] = []
-        values = {self.end}
-        for op in self.tape.ops[self.value.op + 1 :]:
-            if values.isdisjoint(op.inputs):
-                continue
-            if op.role == "move":
-                values.update(op.outputs)
-                continue
-            found.append(op)
-            if steps > 1:
-                values.update(op.outputs)
-            if len(found) >= 4 * steps:
-                break
-        return tuple(found)
+        reading = self.tape.graph.forward([self.end], lambda op: op.role == "move" or steps > 1)
+        return tuple(itertools.islice((op for op in reading if op.role != "move"), 4 * steps))
 
 
 def view_of(region: Region, end: int, run: Replay) -> RegionView:
-    """A region as the causes see it, with the numbers of its leaves in a replay."""
+    """A region as the causes see it, with the values of its leaves in a replay."""
     values = region.tape.values
     leaves = tuple(
         LeafView(leaf, values[leaf].name, values[leaf].kind, run.array(leaf))
         for leaf in dict.fromkeys(region.leaves())
     )
     return RegionView(region.tape, region.ops, end, leaves)
-
-
-def moves_between(tape: Tape, roots: Collection[int], cut: Collection[int]) -> frozenset[int]:
-    """The moves that lead from the roots to the values that enter."""
-    found = set()
-    for value in cut:
-        while value not in roots:
-            op = tape.producer(value)
-            if op is None:
-                break
-            found.add(op.index)
-            value = op.inputs[0]
-    return frozenset(found)
 
 
 def made_from(tape: Tape, value: int, others: Collection[int]) -> frozenset[int] | None:

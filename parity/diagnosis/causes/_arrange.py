@@ -1,8 +1,7 @@
-"""The same numbers in another order: which order, as axes split, permuted, flipped and merged."""
+"""The same values in another order: which order, as axes split, permuted, flipped and merged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +61,12 @@ class AxisOrder:
         return (len(table), step) if tuple(table.T.ravel()) == self.order else None
 
     @property
+    def split(self) -> Arrangement | None:
+        """How the axis is split and its parts are permuted; None if the order is no such thing."""
+        found = _of_index(np.array(self.order), np.ones(len(self.order), bool), (len(self.order),))
+        return found if found is not None and len(found.fine) > 1 else None
+
+    @property
     def sentence(self) -> str:
         """The order as a sentence of its own."""
         axis = f"axis {self.axis}"
@@ -83,8 +88,8 @@ class AxisOrder:
 def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     """How `source` is to be arranged to give `target`; None where it is no such thing.
 
-    The arrays must hold the same numbers, most of them different: among some ten thousand float32
-    numbers a few are equal by chance. What is already in order is no arrangement. Orders of one
+    The arrays must hold the same values, most of them different: among some ten thousand float32
+    values a few are equal by chance. What is already in order is no arrangement. Orders of one
     axis come before splits of several.
     """
     if not same_bag_at_a_glance(source, target) or alike(source, target):
@@ -94,9 +99,9 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
             moved = _of_one_axis(source, target, axis)
             if moved is not None:
                 return moved
-    found = index_of(source, target)
-    order = of_index(found[0], target.shape, found[1]) if found is not None else None
-    # of equal numbers any may be meant: the arrays themselves decide
+    found = _index_of(source, target)
+    order = None if found is None else _of_index(*found, target.shape)
+    # of equal values any may be meant: the arrays themselves decide
     return order if order is not None and alike(order(source), target) else None
 
 
@@ -105,11 +110,9 @@ def alike(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, 0, ALIKE * float(np.abs(b).max())))
 
 
-def index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
+def _index_of(source: Array, target: Array) -> tuple[Array, Array] | None:
     """Where each value of the target is in the flat source, and whether no other equals it."""
     if source.size != target.size or source.size < 2:
-        return None
-    if not same_bag_at_a_glance(source, target):
         return None
     a, b = source.ravel(), target.ravel()
     rows, columns = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
@@ -147,46 +150,18 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     return found if alike(found(source), target) else None
 
 
-def of_index(index: Array, shape: tuple[int, ...], sure: Array | None = None) -> Arrangement | None:
+def _of_index(index: Array, sure: Array, shape: tuple[int, ...]) -> Arrangement | None:
     """The splits and permutations that give an index where it is `sure`; None if none do."""
-    digits: list[tuple[int, int]] = []  # (length, stride) of the result's axes, the last first
-    at = index.ravel()
-    known = np.ones(at.size, bool) if sure is None else sure.ravel()
-    while at.size > 1:
-        inner = _innermost(at, known)
+    digits: list[tuple[int, int]] = []  # (length, stride) of the result's axes
+    while index.size > 1:
+        inner = _innermost(index, sure)
         if inner is None or len(digits) == AXES_OF_AN_ORDER:
             return None
-        length, stride, at, known = inner
-        digits.append((length, stride))
-    return _from_digits(digits[::-1], shape)
-
-
-def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
-    """The axis that runs fastest: its length and stride, and where its rows start, if known."""
-    pairs = np.flatnonzero(known[1:] & known[:-1])
-    steps = at[pairs + 1] - at[pairs]
-    for stride in dict.fromkeys(steps[:STEPS_TRIED].tolist()):  # the first is one within a row
-        ends = pairs[steps != stride] + 1
-        most = int(np.gcd.reduce([*ends.tolist(), at.size]))
-        for parts in range(
-            1, STEPS_TRIED
-        ):  # the end of a row may lie at a number that is not known
-            if most % parts or most == parts:
-                continue
-            length = most // parts
-            starts = at.reshape(-1, length) - stride * np.arange(length)
-            rows = known.reshape(-1, length)
-            start = starts[np.arange(len(starts)), rows.argmax(axis=1)]
-            if not ((starts != start[:, None]) & rows).any():
-                return length, stride, start, np.asarray(rows.any(axis=1))
-    return None
-
-
-def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> Arrangement | None:
+        length, stride, index, sure = inner
+        digits.insert(0, (length, stride))
     largest_first = sorted(range(len(digits)), key=lambda i: -abs(digits[i][1]))
     expected = 1
-    for i in reversed(largest_first):
-        length, stride = digits[i]
+    for length, stride in (digits[i] for i in reversed(largest_first)):
         if abs(stride) != expected:
             return None
         expected *= length
@@ -196,6 +171,26 @@ def _from_digits(digits: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> A
         tuple(i for i, (_, stride) in enumerate(digits) if stride < 0),
         shape,
     )
+
+
+def _innermost(at: Array, known: Array) -> tuple[int, int, Array, Array] | None:
+    """The axis that runs fastest: its length and stride, and where its rows start, if known."""
+    pairs = np.flatnonzero(known[1:] & known[:-1])
+    steps = at[pairs + 1] - at[pairs]
+    for stride in dict.fromkeys(steps[:STEPS_TRIED].tolist()):  # the first is one within a row
+        ends = pairs[steps != stride] + 1
+        most = int(np.gcd.reduce([*ends.tolist(), at.size]))
+        # the end of a row may lie at a value that is not known
+        for parts in range(1, STEPS_TRIED):
+            if most % parts or most == parts:
+                continue
+            length = most // parts
+            starts = at.reshape(-1, length) - stride * np.arange(length)
+            rows = known.reshape(-1, length)
+            start = starts[np.arange(len(starts)), rows.argmax(axis=1)]
+            if not ((starts != start[:, None]) & rows).any():
+                return length, stride, start, np.asarray(rows.any(axis=1))
+    return None
 
 
 def holds_two_numbers(array: Array) -> bool:

@@ -65,11 +65,12 @@ def reshapes_images(case: Case) -> bool:
 
 def moved_on(view: RegionView) -> list[int]:
     """The end of a region, and what mere moves make of it."""
-    found = [view.end]
-    for op in view.tape.ops[view.value.op + 1 :]:
-        if op.role == "move" and len(op.inputs) == 1 and op.inputs[0] in found:
-            found.extend(op.outputs)
-    return found
+
+    def moves(op: Op) -> bool:
+        return op.role == "move" and len(op.inputs) == 1
+
+    reading = view.tape.graph.forward([view.end], moves)
+    return [view.end, *(value for op in reading if moves(op) for value in op.outputs)]
 
 
 def attends(case: Case, readers: int = 4) -> bool:
@@ -91,16 +92,12 @@ def is_image(case: Case, shape: tuple[int, ...]) -> bool:
 
 def near_images(case: Case) -> bool:
     """Whether convolutions or pools are near a case."""
-    return not _IMAGES.isdisjoint(neighbours(case))
+    return any(op.word in _IMAGES for side in sides(case) for op in around(side))
 
 
-def neighbours(case: Case) -> set[str]:
-    """Words of the operations in, just before and just after a case, on both sides."""
-    found: set[str] = set()
-    for side in sides(case):
-        near = (*side.view.ops, *side.view.readers(3), *makers(side))
-        found.update(op.word for op in near)
-    return found
+def around(side: CaseSide) -> list[Op]:
+    """The operations in, just after and just before a region."""
+    return [*side.view.ops, *side.view.readers(3), *makers(side)]
 
 
 def makers(side: CaseSide) -> list[Op]:

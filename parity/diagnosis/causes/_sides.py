@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from parity.diagnosis.case import Case
+from parity.diagnosis.case import NOTHING, Case
 from parity.diagnosis.causes import Explanation, as_it_is
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.matching.match import Side
 from parity.tape import Array
-
-_NONE: Mapping[int, Array] = {}
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class CaseSide:
         case = self.case
         return (case.candidate_values if self.is_candidate else case.reference_values)(given, ids)
 
-    def run(self, given: Mapping[int, Array], replaced: Mapping[int, Array] = _NONE) -> Array:
+    def run(self, given: Mapping[int, Array], replaced: Mapping[int, Array] = NOTHING) -> Array:
         """What the region gives, in the reference's layout, with values replaced."""
         case = self.case
         return (case.run_candidate if self.is_candidate else case.run_reference)(given, replaced)

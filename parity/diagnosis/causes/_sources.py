@@ -9,11 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._limits import EQUAL_VALUES
-from parity.diagnosis.causes._substitution import (
-    Inside,
-    inside_candidate,
-    varies,
-)
+from parity.diagnosis.causes._substitution import Inside, inside_candidate, varies
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual

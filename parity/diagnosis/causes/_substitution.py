@@ -8,7 +8,7 @@ region runs on with another value in its place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,13 +67,6 @@ class Inside:
         for value in self.computed:
             sources = self.sources(value)
             yield from ((value, source) for source in self.arrays if source in sources)
-
-
-def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
-    """The operations behind values, as far as each on the way is let through."""
-    walk = tape.graph.backward(values, through)
-    found = {op.index for value, op in walk if op is not None and through(value, op)}
-    return [tape.ops[index] for index in sorted(found)]
 
 
 def inside_reference(case: Case) -> Inside:
@@ -140,16 +133,12 @@ def _off(array: Array, sign: float) -> Array:
 
 def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The reference's region with form(*sources) in the place of one of its values."""
-    read = sources or (value,)
 
     def run(trial: Trial, change: Form) -> Array:
-        known = dict(zip(case.entering, trial.inputs, strict=True))
-        if all(source in known for source in read):  # the region need not run for its inputs
-            arrays = [known[source] for source in read]
-        else:
-            arrays = case.reference_values(trial.given, read)
-        # the other inputs stay, even where outside the region it is made of this value
-        others = known if value in known else {}
+        arrays = case.reference_values(trial.given, sources or (value,))
+        # the other inputs stay, even where outside the region they are made of this value
+        entering = dict(zip(case.entering, trial.inputs, strict=True))
+        others = entering if value in entering else {}
         return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
 
     return Substituted(run)

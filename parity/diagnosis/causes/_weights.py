@@ -1,4 +1,4 @@
-"""Which of the reference's weights the candidate holds other numbers for, proved by running them.
+"""Which of the reference's weights the candidate holds other values for, proved by running them.
 
 The reference's own operations are run with the candidate's weights, laid out as the reference keeps
 them. Which layout is the right one is not assumed: it is the one that gives the candidate's value.
@@ -51,7 +51,7 @@ class Change:
 
     @property
     def is_an_order(self) -> bool:
-        """Whether the candidate holds the same numbers, at other places."""
+        """Whether the candidate holds the same values, at other places."""
         return same(bag(self.leaf.array), bag(self.now))
 
 
@@ -132,15 +132,8 @@ def made(view: RegionView, value: int) -> Made:
     """Of what a static value of a region is made."""
     sources = view.sources(value)
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
-    ops = tuple(op for op in _made_by(view.tape, value) if op.role != "move")
-    return Made(ops, tuple(_floating(leaves)))
-
-
-def _made_by(tape: Tape, value: int) -> list[Op]:
-    """The operations that make a static value, in order."""
-    op = tape.producer(value)
-    indices = set() if op is None else tape.graph.static_before([op]) | {op.index}
-    return [tape.ops[index] for index in sorted(indices)]
+    ops = (view.tape.ops[index] for index in sorted(view.tape.graph.ancestors([value])))
+    return Made(tuple(op for op in ops if op.role != "move"), tuple(_floating(leaves)))
 
 
 def matrices(side: Indexed) -> Made:
@@ -157,7 +150,8 @@ def matrices(side: Indexed) -> Made:
 
 def is_looked_up(view: RegionView, value: int) -> bool:
     """Whether a static value is made of a table by whole numbers, as places in it."""
-    read = (view.tape.values[one] for op in _made_by(view.tape, value) for one in op.inputs)
+    made_of = view.tape.graph.backward([value], lambda _, op: True)
+    read = (view.tape.values[one] for one, _ in made_of if one != value)
     return any("int" in one.dtype and one.size > 1 for one in read)
 
 
@@ -260,7 +254,7 @@ def read_elsewhere(case: Case, change: Change) -> str:
 
 
 def _reads_outside(side: CaseSide, weight: Array) -> bool:
-    """Whether operations outside a region read a weight with certain numbers, or what it makes."""
+    """Whether operations outside a region read a weight with certain values, or what it makes."""
     tape, inside = side.view.tape, {op.index for op in side.view.ops}
     return any(
         op.index not in inside and op.index in tape.used
@@ -270,7 +264,7 @@ def _reads_outside(side: CaseSide, weight: Array) -> bool:
 
 
 def holders(model: Side, array: Array) -> Iterator[Value]:
-    """The weights of a model that hold certain numbers, in any layout."""
+    """The weights of a model that hold certain values, in any layout."""
     wanted = bag(array)
     for value in model.tape.values:
         if value.op < 0 and value.kind != "input" and value.size == wanted.size:
@@ -350,6 +344,6 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
 
 
 def _unlike(own: Array, other: Array) -> float:
-    """The distance of two bags of numbers; 0 for the same numbers in another order."""
+    """The distance of two bags of values; 0 for the same values in another order."""
     differing = float(np.abs(own - bag(other)).max())
     return differing if differing > ALIKE * np.abs(own).max() else 0.0

@@ -20,7 +20,7 @@ from parity.diagnosis.causes._attested import (
 from parity.diagnosis.causes._limits import OPS_BESIDE_A_BIAS
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
-from parity.diagnosis.causes.combinators import first_that_fits, fix
+from parity.diagnosis.causes.combinators import first_fit, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import NORMS
@@ -99,6 +99,7 @@ def _adds_zeros(side: CaseSide, other: CaseSide, bias: LeafView) -> bool:
 
 
 @cause("bias-missing", "weight-values")
+@first_fit
 def bias_in_addition(case: Case) -> Iterator[Explanation]:
     """The candidate adds a bias where the reference has none.
 
@@ -115,25 +116,24 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     known = [one.ravel() for one in _held(case)]
     # one that the reference holds as well is a bias added twice
     others = (leaf for leaf in added if not any(_holds(one, leaf.array) for one in known))
-    yield from first_that_fits(
-        case, (_superfluous(case, leaf) for leaf in others if is_added(case.candidate, leaf))
-    )
+    for leaf in others:
+        if not is_added(case.candidate, leaf):
+            continue
+        fixed = partial(_without, case, leaf)
+        name = _named(case.candidate, leaf, "the bias ")
+        if _adds_zeros(*sides(case), leaf):
+            yield fix(fixed, "weight-values", f"{name} is read in place of zeros")
+        else:
+            text = f"{name} is added; the reference adds none"
+            yield fix(fixed, "bias-missing", text, parameters={"bias": (0, 1)})
 
 
-def _superfluous(case: Case, leaf: LeafView) -> Explanation:
-    zeros = {leaf.id: 0.0 * leaf.array}
-    name = _named(case.candidate, leaf, "the bias ")
-    kind, text = "bias-missing", f"{name} is added; the reference adds none"
-    parameters = {"bias": (0, 1)}
-    if _adds_zeros(*sides(case), leaf):
-        kind, text, parameters = "weight-values", f"{name} is read in place of zeros", {}
-    return fix(
-        lambda trial: case.run_candidate(trial.given, zeros), kind, text, parameters=parameters
-    )
+def _without(case: Case, leaf: LeafView, trial: Trial) -> Array:
+    return case.run_candidate(trial.given, {leaf.id: 0.0 * leaf.array})
 
 
 def _holds(whole: Array, part: Array) -> bool:
-    """Whether all numbers of a vector are among others: biases may be kept as one."""
+    """Whether all values of a vector are among others: biases may be kept as one."""
     values = np.concatenate([[-np.inf], np.sort(whole.astype(np.float32), axis=None), [np.inf]])
     wanted = part.astype(np.float32).ravel()
     at = np.searchsorted(values, wanted).clip(1)
@@ -142,6 +142,7 @@ def _holds(whole: Array, part: Array) -> bool:
 
 
 @cause("bias-doubled")
+@first_fit
 def bias_added_again(case: Case) -> Iterator[Explanation]:
     """A bias that what came before holds already is added once more.
 
@@ -150,19 +151,16 @@ def bias_added_again(case: Case) -> Iterator[Explanation]:
         value, and that bias is one of the reference's.
     """
     entering = [root for root, x in case.first.given.items() if x.dtype.kind == "f"]
-    if len(entering) == 1:
-        yield from first_that_fits(case, _added_again(case, entering[0]))
-
-
-def _added_again(case: Case, root: int) -> Iterator[Explanation]:
-    known = _held(case)
+    if len(entering) != 1:
+        return
+    (root,) = entering
+    x, known = case.first.given[root], _held(case)
     for leaf in case.candidate.leaves:
         if not is_bias(leaf) or not is_added(case.candidate, leaf):
             continue
         if not any(same(leaf.array.ravel(), one.ravel()) for one in known):
             continue
         name = _named(case.candidate, leaf, "the bias ")
-        x = case.first.given[root]
         for axis in range(x.ndim - 1, -1, -1):
             if x.shape[axis] == leaf.array.size:
                 shape = [-1 if i == axis else 1 for i in range(x.ndim)]

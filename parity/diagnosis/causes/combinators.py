@@ -6,7 +6,8 @@
 3. A weight is another one: `Explanation(kind, summary, with_leaves(case, ...))`.
 
 A cause of the second or third shape lists explanations lazily; `first_that_fits` runs them on the
-user's inputs and keeps the first one that predicts what is there.
+user's inputs and keeps the first one that predicts what is there. Where that is all that a cause
+does, it is decorated with `first_fit`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any, TypeVar
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, as_it_is, of_x
+from parity.diagnosis.causes import Explanation, Predict, Propose, as_it_is, of_x
 from parity.diagnosis.causes._limits import SAME_PARAMETER
 from parity.diagnosis.causes._substitution import close, fits
 from parity.tape import Array
@@ -73,6 +75,16 @@ def fix(fixed: Predict, kind: str, summary: str, **fields: Any) -> Explanation:
 def first_that_fits(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
     """The first of some explanations that predicts both sides on the user's inputs."""
     yield from itertools.islice(all_that_fit(case, proposals), 1)
+
+
+def first_fit(propose: Propose) -> Propose:
+    """Makes a cause propose only the first of its explanations that fits; stands below `cause`."""
+
+    @wraps(propose)
+    def first(case: Case) -> Iterator[Explanation]:
+        return first_that_fits(case, propose(case))
+
+    return first
 
 
 def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:

@@ -35,7 +35,7 @@ from parity.diagnosis.causes._substitution import (
     rounded,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits, fix
+from parity.diagnosis.causes.combinators import first_fit, first_that_fits, fix
 from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
@@ -69,6 +69,7 @@ SCALES: Mapping[str, Callable[[Array], Array]] = {
 
 
 @cause("scale-parameterisation")
+@first_fit
 def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     """What the network gives is taken for another form of the scale: log-std, std or variance.
 
@@ -77,21 +78,16 @@ def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the other function of the same raw value give the
         candidate's value.
     """
-    return first_that_fits(
-        case,
-        (
-            Explanation(
-                "scale-parameterisation",
-                f"the scale is {other} of what the network gives; the reference's is {name}",
-                with_value(case, value, form, source),
-                parameters={"scale": (name, other)},
-                cost=OF_A_DISTRIBUTION,
-            )
-            for value, source, name in itertools.islice(_read_as_scales(case), SCALES_TRIED)
-            for other, form in SCALES.items()
-            if other != name and computes(case.candidate, other)
-        ),
-    )
+    for value, source, name in itertools.islice(_read_as_scales(case), SCALES_TRIED):
+        for other, form in SCALES.items():
+            if other != name and computes(case.candidate, other):
+                yield Explanation(
+                    "scale-parameterisation",
+                    f"the scale is {other} of what the network gives; the reference's is {name}",
+                    with_value(case, value, form, source),
+                    parameters={"scale": (name, other)},
+                    cost=OF_A_DISTRIBUTION,
+                )
 
 
 def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
@@ -135,6 +131,7 @@ def _scales(case: Case, value: int) -> bool:
 
 
 @cause("squash-missing")
+@first_fit
 def squash_missing(case: Case) -> Iterator[Explanation]:
     """The action is not squashed into its bounds.
 
@@ -142,21 +139,16 @@ def squash_missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations without the squashing function give the candidate's value.
     """
     reference = inside_reference(case)
-    return first_that_fits(
-        case,
-        (
-            Explanation(
+    for value, source in reference.derived():
+        is_tanh = is_of(np.tanh, reference.array(source), reference.array(value))
+        if is_tanh and _bounds_an_action(case, value):
+            yield Explanation(
                 "squash-missing",
                 "the action is not squashed; the reference squashes it by tanh",
                 with_value(case, value, alone, source),
                 parameters={"squash": ("tanh", "none")},
                 cost=OF_A_DISTRIBUTION,
             )
-            for value, source in reference.derived()
-            if is_of(np.tanh, reference.array(source), reference.array(value))
-            and _bounds_an_action(case, value)
-        ),
-    )
 
 
 def _bounds_an_action(case: Case, value: int) -> bool:
@@ -164,22 +156,20 @@ def _bounds_an_action(case: Case, value: int) -> bool:
     tape = case.reference.tape
     outputs = {tape.before_moves(one) for one in tape.outputs.values()}
     reached, scaled = {value}, 0
-    for op in tape.ops[tape.values[value].op + 1 :]:
-        if reached.isdisjoint(op.inputs):
-            continue
+    for op in tape.graph.forward([value], lambda op: True):
         if op.role != "move":
-            if not _is_affine(case, op, reached) or scaled == OPS_TO_AN_ACTION:
+            if not _is_affine(case, op) or scaled == OPS_TO_AN_ACTION:
                 return False
             scaled += 1
         reached.update(op.outputs)
     return scaled > 0 and not outputs.isdisjoint(reached)
 
 
-def _is_affine(case: Case, op: Op, reached: set[int]) -> bool:
+def _is_affine(case: Case, op: Op) -> bool:
     """Whether an operation scales and shifts each element, or each feature, by constants."""
     tape, run = case.reference.tape, case.repaired.reference.run
-    live = [one for one in op.inputs if one in reached]
-    if len(live) != 1 or any(tape.is_live(one) for one in op.inputs if one != live[0]):
+    live = [one for one in op.inputs if tape.is_live(one)]
+    if len(live) != 1:
         return False
     x, y = run.array(live[0]), run.array(op.outputs[0])
     if x.size != y.size or tape.values[op.outputs[0]].shape[-1:] != x.shape[-1:] or not x.ndim:

@@ -25,6 +25,7 @@ from parity.diagnosis.causes.combinators import all_that_fit, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.draws.units import origins
+from parity.matching.axis_order import Order
 from parity.tape import Array
 
 _MASKS = "samples are not repeated: the rates are read off the masks of this one run"
@@ -79,15 +80,11 @@ def _of_rates(
             parameters={"rate": (reference.rate, 0.0)},
             evidence=(reference.text,),
         )
-    elif (
-        reference is not None
-        and candidate is not None
-        and not np.isclose(reference.rate, candidate.rate, 1e-3)
-    ):
-        masked = _with_mask_of(case, reference, candidate)
-        if masked is not None:
+    elif reference is not None and candidate is not None:
+        pair = case.repaired.pairs.get(candidate.source)
+        if pair is not None and not np.isclose(reference.rate, candidate.rate, 1e-3):
             yield fix(
-                masked,
+                partial(_with_mask_of, case, reference, candidate, pair.order),
                 "dropout-rate",
                 f"dropout drops {candidate.rate:g}; the reference drops {reference.rate:g}",
                 parameters={"rate": (reference.rate, candidate.rate)},
@@ -180,20 +177,17 @@ def _rate(x: Array, made: Array) -> tuple[float, float] | None:
     if not count or not dropped or count + dropped < ELEMENTS_OF_A_MASK:
         return None
     scale = float(np.median(made[kept] / x[kept]))
-    if scale < 1 + 1e-6 or not close(scale * x[kept], made[kept]):
+    rate = _rate_of(scale)
+    if rate is None or not close(scale * x[kept], made[kept]):
         return None
-    return rounded(1 - 1 / scale, 4), dropped / (count + dropped)
+    return rate, dropped / (count + dropped)
 
 
-def _with_mask_of(case: Case, reference: Dropout, candidate: Dropout) -> Predict | None:
-    pair = case.repaired.pairs.get(candidate.source)
-    if pair is None:
-        return None
-
-    def predict(trial: Trial) -> Array:
-        x, made = case.reference_values(trial.given, (reference.source, reference.value))
-        mask = np.divide(made, x, out=np.zeros_like(made), where=x != 0)
-        lay = partial(np.multiply, pair.order.apply(mask))
-        return in_candidate(case, candidate.value, lay, candidate.source)(trial)
-
-    return predict
+def _with_mask_of(
+    case: Case, reference: Dropout, candidate: Dropout, order: Order, trial: Trial
+) -> Array:
+    """What the candidate gives with the reference's mask."""
+    x, made = case.reference_values(trial.given, (reference.source, reference.value))
+    mask = np.divide(made, x, out=np.zeros_like(made), where=x != 0)
+    masked = partial(np.multiply, order.apply(mask))
+    return in_candidate(case, candidate.value, masked, candidate.source)(trial)

@@ -22,7 +22,7 @@ from parity.diagnosis.causes._context import (
 )
 from parity.diagnosis.causes._limits import SPLITS_TRIED
 from parity.diagnosis.causes._weights import changes, kernel_layout, same, with_leaves
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fit
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -31,6 +31,7 @@ Reorder = Callable[[Array], Array]
 
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
+@first_fit
 def entering_arranged(case: Case) -> Iterator[Explanation]:
     """The inputs are split in another order: heads, halves, rows and columns, channels.
 
@@ -46,14 +47,9 @@ def entering_arranged(case: Case) -> Iterator[Explanation]:
     if not floating:
         return
     groups = [tuple(floating)] + [(root,) for root in floating if len(floating) > 1]
-    yield from first_that_fits(
-        case,
-        (
-            Explanation(kind, text, partial(_reordered, case, roots, reorder), cost=1.0)
-            for roots in groups
-            for kind, text, reorder in _reorders(case, [given[root] for root in roots])
-        ),
-    )
+    for roots in groups:
+        for kind, text, reorder in _reorders(case, [given[root] for root in roots]):
+            yield Explanation(kind, text, partial(_reordered, case, roots, reorder), cost=1.0)
 
 
 def _reorders(case: Case, arrays: list[Array]) -> Iterator[tuple[str, str, Reorder]]:
@@ -121,6 +117,7 @@ def _kernels(view: RegionView) -> list[tuple[LeafView, Array]]:
 
 
 @cause("spatial-swap")
+@first_fit
 def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     """The candidate's own kernels hold rows and columns exchanged.
 
@@ -139,13 +136,8 @@ def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     }
     predict = with_leaves(case, leaves)
     places = spatial_axes(case.reference, 4)
-    yield from first_that_fits(
-        case,
-        (
-            Explanation("spatial-swap", kernels_in_words(kernels), one, cost=-0.5)
-            for one in (predict, lambda trial: predict(trial).swapaxes(*places))
-        ),
-    )
+    for one in (predict, lambda trial: predict(trial).swapaxes(*places)):
+        yield Explanation("spatial-swap", kernels_in_words(kernels), one, cost=-0.5)
 
 
 def _split(case: Case, width: int, rows: int, columns: int) -> str:
@@ -228,7 +220,7 @@ def _reordered(case: Case, roots: tuple[int, ...], reorder: Reorder, trial: Tria
 def halves_for_neighbours(case: Case) -> Iterator[Explanation]:
     """Rotary positions pair the first half with the second where the reference pairs neighbours.
 
-    Looks like: queries and keys whose norms agree while their numbers do not.
+    Looks like: queries and keys whose norms agree while their values do not.
     Proof: on one side every other entry of the last axis is taken, on the other every entry of one
         half, from the same values.
     """

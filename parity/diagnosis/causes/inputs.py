@@ -30,7 +30,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import changes
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fit
 from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
@@ -54,6 +54,7 @@ def from_input(tape: Tape, value: int) -> bool:
 
 
 @cause("input-channel-order", "frame-order", "axis-order")
+@first_fit
 def input_order(case: Case) -> Iterator[Explanation]:
     """The channels of an image, the frames of a stack, or an axis, come in another order.
 
@@ -61,11 +62,9 @@ def input_order(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its input with the channels reordered give the candidate's
         value.
     """
-    if not changes(case):
-        yield from first_that_fits(case, _reordered(case, inside_reference(case)))
-
-
-def _reordered(case: Case, reference: Inside) -> Iterator[Explanation]:
+    if changes(case):
+        return
+    reference = inside_reference(case)
     for value in reference.entering:
         x = reference.array(value)
         if x.ndim < 3 or not from_input(case.reference.tape, value):
@@ -147,6 +146,7 @@ def _numbers(array: Array) -> float | tuple[float, ...]:
 
 
 @cause("input-scale", "input-normalisation")
+@first_fit
 def input_scale(case: Case) -> Iterator[Explanation]:
     """The input is scaled or normalised otherwise, twice, or not at all.
 
@@ -178,17 +178,12 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if close(form(x), x):
         return
     kind, text, parameters = _stated(made, other)
-    yield from first_that_fits(
-        case,
-        [
-            Explanation(
-                kind,
-                f"{_subject(case, value)} is {text}",
-                with_value(case, value, form),
-                parameters=parameters,
-                cost=0.6,  # a norm of the input is reported as a norm
-            )
-        ],
+    yield Explanation(
+        kind,
+        f"{_subject(case, value)} is {text}",
+        with_value(case, value, form),
+        parameters=parameters,
+        cost=0.6,  # a norm of the input is reported as a norm
     )
 
 

@@ -15,15 +15,14 @@ from parity.diagnosis.causes._arrange import (
     alike,
     arrangement,
     holds_two_numbers,
-    of_index,
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
+    around,
     attends,
     exchanges_places,
     flattened,
     is_image,
-    makers,
     moves_only,
     near_images,
     permutations,
@@ -34,7 +33,7 @@ from parity.diagnosis.causes._context import (
 from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import with_value
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fit
 from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
@@ -111,10 +110,7 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
     """An order's name by what it is done to."""
     words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
     if words & _SHUFFLES or reshapes_images(case):
-        return (
-            "pixel-shuffle-order",
-            f"pixels and channels are split in another order: {order}",
-        )
+        return "pixel-shuffle-order", f"pixels and channels are split in another order: {order}"
     if isinstance(order, AxisOrder):
         return _axis_order_named(case, order, words)
     shape = case.first.reference.shape
@@ -143,8 +139,8 @@ def _axis_order_named(case: Case, order: AxisOrder, words: set[str]) -> tuple[st
         if words & PADS:
             return None  # moved by the zeros on the other side
         return "axis-order", f"of the image, {order.sentence}"
-    features = of_index(np.array(order.order), (len(order.order),))
-    if features is not None and len(features.fine) > 1 and len(shape) <= 3:
+    features = order.split
+    if features is not None and len(shape) <= 3:
         if flattened(case):
             return "flatten-order", f"the features are flattened in another order: {features}"
         if attends(case):
@@ -246,10 +242,10 @@ def _channel_axes(case: Case, shape: tuple[int, ...]) -> set[int]:
 
 def _is_sequence(case: Case) -> bool:
     """Whether convolutions over one axis are near: what else has three axes are tokens."""
-    tape = case.reference.tape
-    near = (*case.reference.ops, *case.reference.readers(3), *makers(sides(case)[0]))
+    values = case.reference.tape.values
     return any(
-        op.word in CONVOLUTIONS and len(tape.values[op.outputs[0]].shape) == 3 for op in near
+        op.word in CONVOLUTIONS and len(values[op.outputs[0]].shape) == 3
+        for op in around(sides(case)[0])
     )
 
 
@@ -267,17 +263,14 @@ def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
 
 
 @cause("flatten-order", "head-split-order")
+@first_fit
 def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
-    Looks like: tokens that hold numbers of several channels, where they should hold one place's.
+    Looks like: tokens that hold values of several channels, where they should hold one place's.
     Proof: the reference's operations on their inputs, moved as the candidate moves it, give the
         candidate's value.
     """
-    return first_that_fits(case, _moved_otherwise(case))
-
-
-def _moved_otherwise(case: Case) -> Iterator[Explanation]:
     given, shapes = case.first.given, case.candidate.tape.values
     for value in _moved(case.reference):
         root = case.reference.tape.before_moves(value)
@@ -308,6 +301,7 @@ def _moved(view: RegionView) -> list[int]:
 
 
 @cause("flatten-order", "head-split-order")
+@first_fit
 def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     """An input lies in another order on the candidate's side, and is read as if it did not.
 
@@ -316,10 +310,6 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on its own input, laid out as the candidate's, give the
         candidate's value.
     """
-    return first_that_fits(case, _read_as_it_lies(case))
-
-
-def _read_as_it_lies(case: Case) -> Iterator[Explanation]:
     tape = case.reference.tape
     for value, entering in itertools.product(case.candidate_entering, case.entering):
         pair, shape = case.repaired.pairs.get(value), tape.values[entering].shape

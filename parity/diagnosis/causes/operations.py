@@ -17,7 +17,6 @@ from parity.diagnosis.causes._substitution import (
     in_candidate,
     inside_candidate,
     inside_reference,
-    makers,
     varies,
     with_value,
 )
@@ -214,12 +213,10 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
 
 def _between(inside: Inside, source: int, value: int) -> list[Op]:
     """The operations that a value needs besides a source of it, in the region."""
-    inner = {op.index for op in inside.view.ops}
-    return makers(
-        inside.view.tape,
-        [value],
-        lambda at, op: at != source and op.index in inner and not op.static,
-    )
+    tape, inner = inside.view.tape, {op.index for op in inside.view.ops if not op.static}
+    walk = tape.graph.backward([value], lambda at, op: at != source and op.index in inner)
+    found = {op.index for at, op in walk if op is not None and at != source} & inner
+    return [tape.ops[index] for index in sorted(found)]
 
 
 def _joins(inside: Inside, source: int, left_out: list[Op]) -> bool:

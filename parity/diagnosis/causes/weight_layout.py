@@ -10,16 +10,8 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._arrange import (
-    AxisOrder,
-    arrangement,
-    holds_two_numbers,
-    of_index,
-)
-from parity.diagnosis.causes._context import (
-    flattened,
-    permutations,
-)
+from parity.diagnosis.causes._arrange import AxisOrder, arrangement, holds_two_numbers
+from parity.diagnosis.causes._context import flattened, permutations
 from parity.diagnosis.causes._limits import CHANNELS_COST
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import progression, static_ops
@@ -48,25 +40,17 @@ def weight_arranged(case: Case) -> Iterator[Explanation]:
         candidate's value.
     """
     found = changes(case)
-    orders = [_weight_order(case, change) for change in found]
-    if not found or any(one is None for one in orders):
+    orders = [one for change in found if (one := _weight_order(case, change)) is not None]
+    kinds = {kind for kind, _ in orders}
+    if len(orders) < len(found) or len(kinds) != 1:
         return
-    kinds = {one[0] for one in orders if one}
-    # a weight and its bias in another order of channels: the weight is what is reported
-    kind = next(iter(kinds)) if len(kinds) == 1 else "channel-order"
-    if kinds - {kind}:
-        return
+    (kind,) = kinds
+    doubts = dict.fromkeys(_may_be_other(case, one) for one in found if kind != "position-ids")
     yield Explanation(
         kind,
-        "; ".join(dict.fromkeys(one[1] for one in orders if one)),
+        "; ".join(dict.fromkeys(text for _, text in orders)),
         with_changes(case, found),
-        unproved="; ".join(
-            dict.fromkeys(
-                reason
-                for one in found
-                if kind != "position-ids" and (reason := _may_be_other(case, one))
-            )
-        ),
+        unproved="; ".join(filter(None, doubts)),
         cost=CHANNELS_COST if kind == "channel-order" else 0.0,
     )
 
@@ -97,10 +81,7 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         if moved <= set(space):
             return "spatial-swap", f"height and width of {change.name} are exchanged"
         kind = "depthwise-layout" if _depthwise(case) else "weight-not-transposed"
-        return (
-            kind,
-            f"{change.name} {weight.shape} is read with its axes in the order {permuted}",
-        )
+        return kind, f"{change.name} {weight.shape} is read with its axes in the order {permuted}"
     order = arrangement(weight, now)
     if order is None:
         return None
@@ -108,10 +89,10 @@ def _weight_order(case: Case, change: Change) -> tuple[str, str] | None:
         order = replace(order, axis=axis_of(case.reference.tape, change.leaf.id, order.axis))
         if order.axis in space:
             return "kernel-flipped", f"{change.name}: {order.sentence}"
-        features = of_index(np.array(order.order), (len(order.order),))
-        if features is not None and len(features.fine) > 1 and _depthwise(case):
+        features = order.split
+        if features is not None and _depthwise(case):
             return "depthwise-layout", f"{change.name}: channels and multiples {features}"
-        if features is not None and len(features.fine) > 1 and flattened(case):
+        if features is not None and flattened(case):
             return "flatten-order", f"{change.name}: features {features}"
         return "channel-order", f"{change.name}: {order.sentence}"
     kind = "depthwise-layout" if _depthwise(case) else "weight-reshaped"

@@ -1,10 +1,11 @@
-"""Weights that hold other numbers: of another scale or precision, another layer's, others."""
+"""Weights that hold other values: of another scale or precision, another layer's, others."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -49,12 +50,10 @@ def weight(case: Case) -> Iterator[Explanation]:
     related = [one for change in found if (one := _relation(case, change)) is not None]
     if _is_a_bias_twice(case, found):
         return
-    if not found or len(related) < len(found) or len({kind for kind, *_ in related}) > 1:
+    if not found or len(related) < len(found) or len({one.kind for one in related}) > 1:
         return
-    kind = related[0][0]
-    parameters = {name: pair for _, _, (name, pair) in related[:1]}
-    summary = "; ".join(dict.fromkeys(text for _, text, _ in related))
-    yield Explanation(kind, summary, with_changes(case, found), parameters=parameters)
+    summary = "; ".join(dict.fromkeys(one.summary for one in related))
+    yield replace(related[0], summary=summary, candidate=with_changes(case, found))
 
 
 @cause("weight-swapped", tier=1)
@@ -85,7 +84,7 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
 
 @cause("weight-values", tier=1)
 def weight_values(case: Case) -> Iterator[Explanation]:
-    """A weight holds other numbers: another checkpoint, one never loaded, one trained further.
+    """A weight holds other values: another checkpoint, one never loaded, one trained further.
 
     Or what is read in its place is computed from it, as with noise that is added.
 
@@ -128,11 +127,8 @@ def _read(case: Case, change: Change) -> str:
     return described(case, change)
 
 
-Relation = tuple[str, str, tuple[str, tuple[object, object]]]
-
-
-def _relation(case: Case, change: Change) -> Relation | None:
-    """(kind, summary, (parameter, (reference's, candidate's))) of a changed weight."""
+def _relation(case: Case, change: Change) -> Explanation | None:
+    """What a changed weight is to the reference's own, or to another one."""
     weight, now = change.leaf.array, change.now
     factor = float(np.vdot(weight, now) / np.vdot(weight, weight)) if weight.any() else 0.0
     if (
@@ -141,11 +137,8 @@ def _relation(case: Case, change: Change) -> Relation | None:
         and not holds_two_numbers(weight)
     ):
         scale = shortest(factor, lambda one: math.isclose(one, factor, rel_tol=ALIKE))
-        return (
-            "weight-scale",
-            f"{_read(case, change)} is {scale:.6g} times the reference's",
-            ("scale", (1.0, scale)),
-        )
+        text = f"{_read(case, change)} is {scale:.6g} times the reference's"
+        return Explanation("weight-scale", text, parameters={"scale": (1.0, scale)})
     for array, other, summary, wide_first in (
         (weight, now, "is rounded to {}", True),
         (now, weight, "is not rounded; the reference's is rounded to {}", False),
@@ -153,21 +146,21 @@ def _relation(case: Case, change: Change) -> Relation | None:
         for name, rounded in to_half_precision(array):
             if np.array_equal(rounded, other.astype(np.float32)):
                 dtypes = ("float32", name) if wide_first else (name, "float32")
-                words = f"{_read(case, change)} {summary.format(name)}"
-                return "weight-precision", words, ("dtype", dtypes)
+                text = f"{_read(case, change)} {summary.format(name)}"
+                return Explanation("weight-precision", text, parameters={"dtype": dtypes})
     leaf = _elsewhere(case, change)
-    if leaf is not None and not _is_another_layer(case, change, leaf):
-        return (
-            "weight-swapped",
-            f"where the weight reads {described(case, change)}, the numbers of "
-            f"{leaf.name or 'another weight'} are read",
-            ("weight", (change.name, leaf.name or "another")),
-        )
-    return None
+    if leaf is None or _is_another_layer(case, change, leaf):
+        return None
+    return Explanation(
+        "weight-swapped",
+        f"where the weight reads {described(case, change)}, the numbers of "
+        f"{leaf.name or 'another weight'} are read",
+        parameters={"weight": (change.name, leaf.name or "another")},
+    )
 
 
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
-    """Another of the reference's weights that holds the candidate's numbers."""
+    """Another of the reference's weights that holds the candidate's values."""
     model = case.repaired.reference
     own = {change.leaf.id, *case.reference.sources(change.leaf.id)}  # w + 1 is made of w alone
     for value in holders(model, change.now):
@@ -186,7 +179,7 @@ def _is_another_layer(case: Case, change: Change, other: LeafView) -> bool:
 
 
 def _readers(model: Side, array: Array) -> int:
-    """How many live operations of a model read a weight with certain numbers, in any layout."""
+    """How many live operations of a model read a weight with certain values, in any layout."""
     return sum(model.tape.graph.live_readers[value.id] for value in holders(model, array))
 
 

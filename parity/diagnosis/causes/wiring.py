@@ -11,11 +11,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sources import named, twins
-from parity.diagnosis.causes._substitution import (
-    Inside,
-    inside_reference,
-    with_value,
-)
+from parity.diagnosis.causes._substitution import Inside, inside_reference, with_value
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
@@ -80,36 +76,30 @@ def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
             continue
         if _substituted_apart(case, first, second):
             continue
-
-        def predict(trial: Trial, first: int = first, second: int = second) -> Array:
-            a, b = case.reference_values(trial.given, (first, second))
-            return case.run_reference(trial.given, {first: b, second: a})
-
         names = _name(case, first), _name(case, second)
         yield Explanation(
             "wrong-source",
             f"{names[0]} and {names[1]} have changed places",
-            predict,
+            partial(_with_exchanged, case, first, second),
             parameters={"source": (names, names[::-1])},
             cost=OTHER_SOURCE,
         )
 
 
+def _with_exchanged(case: Case, first: int, second: int, trial: Trial) -> Array:
+    a, b = case.reference_values(trial.given, (first, second))
+    return case.run_reference(trial.given, {first: b, second: a})
+
+
 def _substituted_apart(case: Case, first: int, second: int) -> bool:
     """Whether two earlier repairs substituted the values: a swap may be one of those."""
+    graph, injected = case.repaired.side.tape.graph, case.repaired.injected
     made = [
-        _substituted_before(case, value)
+        {at for at, _ in graph.backward([value], lambda at, _: at not in injected)} & {*injected}
         for value, partner in case.partners.items()
         if partner in (first, second)
     ]
     return len(made) == 2 and all(made) and made[0].isdisjoint(made[1])
-
-
-def _substituted_before(case: Case, value: int) -> set[int]:
-    """The repairs that a value of the candidate is made of, the last on each way to it."""
-    tape, injected = case.repaired.side.tape, case.repaired.injected
-    walk = tape.graph.backward([value], lambda at, _: at not in injected)
-    return {at for at, _ in walk if at in injected}
 
 
 def _name(case: Case, value: int) -> str:
