@@ -10,7 +10,6 @@ digits. What both lose, as chaotic models do, is rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def precision_decides(
     plain: tuple[PlainRun, PlainRun],
     exact: Outputs,
     narrow: Mapping[str, float],
-    half: Mapping[str, float] = MappingProxyType({}),
+    half: Mapping[str, float],
 ) -> list[str]:
     """Outputs that differ as they ran by more than rounding explains; what is said of each.
 
@@ -79,9 +78,11 @@ def precision_decides(
         elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
             allowed = np.maximum(large, _of_narrow(matched, pair, moved, narrowest))
         else:
-            units = _units(matched, pair, runs, exact) or moved
-            wide = _is_wide(matched, pair, runs, exact)
-            allowed = np.maximum(large, _of_float32(units, runs, wide))
+            reference = {pair.name: matched.reference.array(pair.reference)}
+            wide = _numbers_of(matched, pair, reference, exact)
+            units = _units(matched, pair, runs, wide) or moved
+            is_wide = _is_wide(matched, pair, runs, wide)
+            allowed = np.maximum(large, _of_float32(units, runs, is_wide))
             if (gap > allowed).any():
                 lost = limits.STEPS_MOVED * lost_in_outputs(matched, pair, gap.shape)
                 allowed = np.maximum(allowed, lost)
@@ -180,13 +181,11 @@ def _gap(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Arra
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
     if narrow:
         return gap, limits.TIMES_MOVED_NARROW * narrow * _usual(finite, np.median)
-    least = np.maximum(
-        limits.NEIGHBOURS_ROUNDING * _usual(finite, _upper_quartile), limits.OWN_ROUNDING * finite
-    )
+    usual = limits.NEIGHBOURS_ROUNDING * _usual(finite, _upper_quartile)
+    least = np.maximum(usual, limits.OWN_ROUNDING * finite)
     # a column beside a larger one, or a sample, has its own
-    return gap, np.maximum(
-        least, np.maximum(limits.FLUSHED_ANYWHERE, limits.FLUSHED * largest_beside(finite))
-    )
+    flushed = np.maximum(limits.FLUSHED_ANYWHERE, limits.FLUSHED * largest_beside(finite))
+    return gap, np.maximum(least, flushed)
 
 
 def _upper_quartile(sizes: Array, **options: Any) -> Array:
@@ -223,10 +222,12 @@ def _moved(
 ) -> tuple[Array, Array]:
     """How far moved inputs move each element of both models, at most."""
     largest = np.zeros(runs[0].shape), np.zeros(runs[1].shape)
-    draws: tuple[Mapping[int, Array], ...] = {}, matched.draws
     for seed in range(limits.ROUNDING_TURNS):
         try:
-            nudged = [nudged_run(*one, seed, unit) for one in zip(plain, draws, strict=True)]
+            nudged = (
+                nudged_run(plain[0], {}, seed, unit),
+                nudged_run(plain[1], matched.draws, seed, unit),
+            )
         except ParityError:  # outside what an operation takes
             continue
         both = _numbers_of(matched, pair, *nudged)
@@ -237,47 +238,37 @@ def _moved(
     return largest
 
 
-def _is_wide(matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs) -> bool:
+_Both = tuple[Array, Array]
+
+
+def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> bool:
     """Whether a model rounds nothing but its result, as one that computes in float64.
 
     What it would lose in float32 is not known. So it is of a NumPy function without float64.
     """
-    tapes = matched.tapes
     dtypes = [
         tape.values[tape.before_moves(value)].dtype  # a cast of the result alone computes nothing
-        for tape, value in zip(tapes, (pair.reference, pair.candidate), strict=True)
+        for tape, value in zip(matched.tapes, pair.values, strict=True)
     ]
-    if "float64" in dtypes:
-        return True
-    both = _exactly(matched, pair, exact)
-    return both is not None and any(
+    if "float64" in dtypes or wide is None:
+        return "float64" in dtypes
+    return any(
         tape.framework == "numpy" and (rounding(ran, own) <= 2 * U32 * np.abs(own)).all()
-        for tape, ran, own in zip(tapes, runs, both, strict=True)
+        for tape, ran, own in zip(matched.tapes, runs, wide, strict=True)
     )
 
 
-def _exactly(matched: Match, pair: OutputPair, exact: Outputs) -> tuple[Array, Array] | None:
-    """Both outputs in float64."""
-    reference = {pair.name: matched.reference.array(pair.reference)}
-    return _numbers_of(matched, pair, reference, exact)
-
-
-def _units(
-    matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs
-) -> tuple[Array, Array] | None:
+def _units(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> _Both | None:
     """What rounding does to each element of either output: measured twice, and the larger.
 
     All that is computed moves by one rounding; and the error of the run, which knows of what one
     operation does inside. None where a replay fails on moved values.
     """
     moved = moved_outputs(matched, pair, rounds)
-    both = _exactly(matched, pair, exact)
-    if moved is None or both is None:
+    if moved is None or wide is None:
         return moved
-    return (
-        np.maximum(moved[0], rounding(runs[0], both[0])),
-        np.maximum(moved[1], rounding(runs[1], both[1])),
-    )
+    errors = [rounding(*both) for both in zip(runs, wide, strict=True)]
+    return np.maximum(moved[0], errors[0]), np.maximum(moved[1], errors[1])
 
 
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
@@ -329,10 +320,5 @@ def _without_rounded_parts(array: Array) -> Array:
 def _are_whole(array: Array) -> bool:
     """Whether floating numbers are whole, and not because they are too large for digits behind."""
     with np.errstate(invalid="ignore"):
-        return bool(
-            (
-                np.isfinite(array)
-                & (array == np.rint(array))
-                & (np.abs(array) < limits.WHOLE_NUMBERS)
-            ).all()
-        )
+        whole = (array == np.rint(array)) & (np.abs(array) < limits.WHOLE_NUMBERS)
+    return bool(whole.all())
