@@ -27,7 +27,6 @@ from parity.numerics.accounting import (
     largest_beside,
     lower_quartile,
     of_one_kind,
-    root_mean_square,
     rounding,
 )
 from parity.numerics.difference import blocks, mask_sentinels
@@ -194,7 +193,7 @@ def _upper_quartile(sizes: Array, **options: Any) -> Array:
     return found
 
 
-def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
+def _usual(sizes: Array, usual_of: Callable[..., Array]) -> Array:
     """What is usual along some axis; of a few values, among all of them."""
     found = at_least_usual(sizes, usual_of)
     pooled = found is not sizes or not sizes.size

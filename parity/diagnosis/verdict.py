@@ -65,8 +65,8 @@ def judge(
     mismatches: Sequence[Mismatch],
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
-    progress: Callable[..., Any] | None = None,
-    beside: Beside | None = None,
+    progress: Callable[..., Any] | None,
+    beside: Beside,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -83,7 +83,6 @@ def judge(
     divergences, idle = explained(proofs, found.faults, progress)
     for mismatch, note in idle:
         found.note(mismatch, note)
-    beside = beside or Beside()
     tapes = matched.tapes
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.apart}
     masks = {pair.name: reason for pair in outputs if (reason := _masks(matched, pair))}
