@@ -161,10 +161,7 @@ def _moved(matched: Match, plain: PlainRun, side: int, at: int, seed: int, one: 
 
 
 def _rounded(matched: Match, side: int, tape: Tape, exact: Outputs, one: OutputGap) -> Gap:
-    """By how much a model's output is rounded there: what float64 gives instead.
-
-    Of a list that is as long as rounding has it float64 may give another, which shows nothing.
-    """
+    """By how much float64 gives another output; a list of another length there shows nothing."""
     name, ran = one.pair.names[side], recorded_outputs(tape)
     if name not in exact or exact[name].shape != ran[name].shape:
         return [np.zeros(1)]

@@ -137,11 +137,7 @@ def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
 def _is_to_be_measured(
     sides: tuple[Side, Side], allowed: Array, measured: bool, masks: bool
 ) -> bool:
-    """Whether it takes moved values to see what rounding does.
-
-    So where a difference is accounted for only by what rounding is usual near an element, and where
-    replays show none: both models ran in float64, or one has none.
-    """
+    """Whether replays show no rounding, or only what is usual near an element accounts for it."""
     (ran, reference), (other, candidate) = sides
     if reference.dtype.kind != "f":
         return False

@@ -151,10 +151,7 @@ def _where(matched: Match) -> str:
 
 
 def _is_small(reference: Array, candidate: Array) -> bool:
-    """Whether no element differs by more than its own size makes too little to look at.
-
-    So it is nearly always, and is known without an array of their size.
-    """
+    """Whether no element differs by what is worth a look; it takes no array of their size."""
     if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
         return False
     equal = whole = True
@@ -241,10 +238,7 @@ _Both = tuple[Array, Array]
 
 
 def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> bool:
-    """Whether a model rounds nothing but its result, as one that computes in float64.
-
-    What it would lose in float32 is not known. So it is of a NumPy function without float64.
-    """
+    """Whether a model computes in float64, as a NumPy function may that rounds its result alone."""
     dtypes = [
         tape.values[tape.before_moves(value)].dtype  # a cast of the result alone computes nothing
         for tape, value in zip(matched.tapes, pair.values, strict=True)
@@ -258,11 +252,7 @@ def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) 
 
 
 def _units(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> _Both | None:
-    """What rounding does to each element of either output: measured twice, and the larger.
-
-    All that is computed moves by one rounding; and the error of the run, which knows of what one
-    operation does inside. None where a replay fails on moved values.
-    """
+    """The larger of how far rounding moves each element, and what the run's own error is."""
     moved = moved_outputs(matched, pair, rounds)
     if moved is None or wide is None:
         return moved
@@ -271,10 +261,7 @@ def _units(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) ->
 
 
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
-    """What the narrow format leaves in an output where both models compute in it, each somewhere.
-
-    One may do so in more places than the other: what the other one's leave is what both may.
-    """
+    """What the narrow format leaves at least in both models: either may use it in more places."""
     moved = moved_outputs(matched, pair, gives_narrow)
     return np.inf if moved is None else limits.TIMES_MOVED * _usual(np.minimum(*moved), np.median)
 
@@ -288,11 +275,7 @@ def _numbers_of(
 
 
 def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
-    """Two outputs as values of one kind, every complex number as two.
-
-    Integers beside floating numbers that are not whole are floating numbers, of which those of the
-    one side have no digits behind the point.
-    """
+    """Two outputs as values of one kind, every complex number as two; integers are both or none."""
     kinds = {one.dtype.kind for one in (a, b)}
     floats = [one for one in (a, b) if one.dtype.kind == "f"]
     if kinds <= set("biuf") and all(map(_are_whole, floats)):
@@ -305,10 +288,7 @@ def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _without_rounded_parts(array: Array) -> Array:
-    """Complex numbers that should be real, without imaginary parts that are rounding alone.
-
-    Those are of the size of the numbers, and not of what a real number has there.
-    """
+    """Complex numbers that should be real, without imaginary parts that are rounding alone."""
     size = np.abs(array)
     least = limits.TIMES_MOVED * U32 * at_least_usual(size, _upper_quartile)
     imaginary = np.where(np.abs(array.imag) <= least, 0.0, array.imag)

@@ -162,10 +162,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
 
 @contextlib.contextmanager
 def _other_numbers(model: Model, turn: int) -> Iterator[None]:
-    """Within it whatever a model may draw from stands elsewhere, at each turn at another place.
-
-    It may draw from any framework that is in use, and not from its own alone.
-    """
+    """Within it whatever a model may draw from, in any framework, stands elsewhere at each turn."""
     with contextlib.ExitStack() as stack:
         others = [one.name for one in in_use() if one.TRAITS.state.streams()]  # or draws by NumPy
         for name in dict.fromkeys((model.framework, *others)):
@@ -212,10 +209,7 @@ def _orders(
 
 
 def _another(array: Array, at: int) -> Array:
-    """Another sample, by a few percent: the same for models that have it in two layouts.
-
-    Whole numbers stay whole, and become none that is larger: they may be indices, or one of a few.
-    """
+    """Another sample, by a few percent, the same in any layout; whole numbers may be indices."""
     if array.dtype.kind not in "fiu":
         return array
     wave = np.sin(7.0 * array + at + 1)

@@ -110,10 +110,7 @@ def _there(plain: PlainRun, draws: _Draws, at: int) -> tuple[Tape, _Draws] | Non
 
 
 def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
-    """The draws for the first samples; None where a draw has no axis of samples to leave some out.
-
-    Integers may be places among the samples, which are others where there are fewer.
-    """
+    """The draws for the first samples; None where no axis is theirs, as of places among them."""
     if draw.shape == shape:
         return draw
     if draw.ndim != len(shape) or draw.dtype.kind != "f":

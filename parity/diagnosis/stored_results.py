@@ -193,10 +193,7 @@ def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap
 def _as_they_lie(
     matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], at: int
 ) -> Sequence[OutputPair]:
-    """The outputs that can be held against each other: of fewer samples those of one shape.
-
-    A model that gives as many samples as before is built for a batch of that size.
-    """
+    """The outputs of one shape: what gives as many for fewer samples is built for such a batch."""
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
     reference, candidate = (one.elsewhere(at) for one in plain)

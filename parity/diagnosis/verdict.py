@@ -122,11 +122,7 @@ def judge(
 def _without_doubtful(
     evidence: Evidence, found: SortedMismatches, divergences: list[Divergence]
 ) -> tuple[list[Divergence], list[str], bool]:
-    """Divergences without those that the outputs do not confirm, which become notes or doubts.
-
-    Returns:
-        What is left, the doubts, and whether all is known that this was decided by.
-    """
+    """The divergences that outputs confirm, doubts, and whether all is known that decided this."""
     matched, outputs = evidence.matched, evidence.outputs
     faults = [mismatch for mismatch, _ in found.faults]
     complete = True
