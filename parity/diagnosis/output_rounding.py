@@ -12,7 +12,7 @@ from parity.diagnosis.masks import are_masks
 from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran
+from parity.diagnosis.replay_check import Outputs, PlainRuns, as_they_ran
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     allowance,
@@ -58,7 +58,7 @@ class ComparedOutput:
 
 
 def are_accounted(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], limit: float
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns, limit: float
 ) -> bool:
     """Whether the elements' own rounding is seen to account for all that the outputs differ by.
 
@@ -70,7 +70,7 @@ def are_accounted(
 def mostly_beyond(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     least: int = limits.LARGE_OUTPUT,
 ) -> bool:
     """Whether most elements of a large output differ by more than rounding accounts for.
@@ -85,7 +85,7 @@ def mostly_beyond(
 
 
 def compared_outputs(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns
 ) -> list[ComparedOutput]:
     """The outputs, but for those of other shapes: they are reported by themselves."""
     measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
@@ -108,7 +108,7 @@ def compared_outputs(
 
 
 def _laid_out(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns
 ) -> Iterator[tuple[OutputPair, Lay, tuple[Side, Side]]]:
     ran = as_they_ran(matched, plain)
     exact = exact_outputs(matched, {})

@@ -18,7 +18,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
 from parity.diagnosis.outputs import laid_out
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran, nudged_run, typed
+from parity.diagnosis.replay_check import Outputs, PlainRuns, as_they_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -43,7 +43,7 @@ from parity.tape import Array
 def precision_decides(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     exact: Outputs,
     narrow: Mapping[str, float],
     half: Mapping[str, float],
@@ -212,7 +212,7 @@ def _fairly(moved: Array, size: Array) -> Array:
 def _moved(
     matched: Match,
     pair: OutputPair,
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     runs: tuple[Array, Array],
     unit: float | None,
 ) -> tuple[Array, Array]:

@@ -149,6 +149,9 @@ class PlainRun:
         return array.take(self.orders[at], self.axis) if is_batch else array
 
 
+PlainRuns = tuple[PlainRun, PlainRun]  # of the reference and of a candidate
+
+
 def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]
@@ -322,14 +325,14 @@ def nudged_run(
     if not plain.drawn:
         return plain.nudged(seed, unit)
     random = np.random.default_rng(seed)
-    drawn = (one for op in tape.ops if op.role == "random" for one in op.outputs)
-    given = {one: tape.recorded_array(one) for one in (*tape.inputs.values(), *drawn)}
-    given.update(typed(tape, draws))
+    inputs = {one: tape.recorded_array(one) for one in tape.inputs.values()}
+    given = {**inputs, **recorded_draws(tape), **typed(tape, draws)}
     return tape.outputs_of(None, {v: nudged(array, random, unit) for v, array in given.items()})
 
 
-def draws_numbers(tape: Tape) -> bool:
-    return any(op.role == "random" for op in tape.ops)
+def recorded_draws(tape: Tape) -> dict[int, Array]:
+    drawn = (value for op in tape.ops if op.role == "random" for value in op.outputs)
+    return {value: tape.recorded_array(value) for value in drawn}
 
 
 def typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from parity.binding import FLAG
 from parity.diagnosis import limits
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import PlainRun, PlainRuns
 from parity.errors import ParityError
 from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
 
-def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+def read_by_one(plain: PlainRuns) -> list[str]:
     """Inputs whose values change the outputs of one model alone; what is said of each.
 
     As a mask of ones, or a temperature that a port holds as a constant.
@@ -47,7 +47,7 @@ def _may_say_the_same(tape: Tape, name: str) -> bool:
     return False
 
 
-def _may_be_unread(plain: tuple[PlainRun, PlainRun]) -> Iterator[str]:
+def _may_be_unread(plain: PlainRuns) -> Iterator[str]:
     """The inputs that one model alone may read, as far as that is known of it."""
     tapes = reference, candidate = plain[0].tape, plain[1].tape
     numbers = [_numbers(one.inputs) for one in plain]
