@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -114,10 +115,7 @@ def _laid_out(
     exact = exact_outputs(matched, {})
     for pair in pairs:
         name = pair.candidate_name
-
-        def lay(array: Array, pair: OutputPair = pair) -> Array | None:
-            return in_reference_layout(matched, pair, array)
-
+        lay = partial(in_reference_layout, matched, pair)
         reference = matched.reference.array(pair.reference)
         own, other, replayed = ran[0][pair.name], lay(ran[1][name]), lay(exact[name])
         if other is None or replayed is None or own.shape != reference.shape:
