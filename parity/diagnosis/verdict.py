@@ -23,10 +23,9 @@ from parity.diagnosis.low_precision import (
     low_precision_doubts,
     low_precision_notes,
 )
-from parity.diagnosis.outputs import output_matches, output_verdicts
+from parity.diagnosis.outputs import output_matches, output_verdicts, shape_reason
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, OutputPair
-from parity.diagnosis.shape_mismatch import shape_reason
 from parity.diagnosis.sorted_mismatches import Evidence, SortedMismatches
 from parity.diagnosis.vacuous import vacuous
 from parity.findings import Divergence, Note
