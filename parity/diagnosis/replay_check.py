@@ -204,9 +204,8 @@ def _orders(
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
     orders = [np.resize(half, count) for half in halves]
-    if (
-        axis == 0 and count > limits.FEW_SAMPLES
-    ):  # fewer samples, by which a number of them shows that was kept
+    if axis == 0 and count > limits.FEW_SAMPLES:
+        # fewer samples show a number of them that was kept
         orders.append(np.arange(max(count // 2, limits.FEW_SAMPLES))[::-1])
     return axis, count, orders
 
