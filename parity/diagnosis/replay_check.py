@@ -143,7 +143,7 @@ class PlainRun:
         return outputs
 
     def _ordered(self, array: Array, at: int) -> Array:
-        if at >= self.moved:
+        if at >= min(self.moved, len(self.orders)):
             return _another(array, at)
         is_batch = array.ndim > self.axis and array.shape[self.axis] == self.count
         return array.take(self.orders[at], self.axis) if is_batch else array
