@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -66,11 +67,11 @@ class Budget:
     computed: float = field(default_factory=lambda: time.process_time())
     resident: float = field(default_factory=lambda: _resident())
     deadline: float = float("inf")
-    missed: dict[str, int] = field(default_factory=dict)
+    missed: Counter[str] = field(default_factory=Counter)
 
-    def miss(self, what: str, times: int = 1) -> None:
+    def miss(self, what: str) -> None:
         """Notes that something was left out."""
-        self.missed[what] = self.missed.get(what, 0) + times
+        self.missed[what] += 1
 
     def holds(self, count: float) -> bool:
         """Whether there is memory left for so many bytes."""
@@ -129,12 +130,9 @@ def limits(seconds: float | None, gigabytes: float | None) -> Iterator[None]:
     for name, value in (("seconds", seconds), ("gigabytes", gigabytes)):
         if not is_one(value):
             raise InputError(f"{name}={value!r}: give a positive number, or None for the default.")
-    usual = _LIMITS.get()
-    chosen = (
-        usual[0] if seconds is None else float(seconds),
-        usual[1] if gigabytes is None else float(gigabytes),
-    )
-    token = _LIMITS.set(chosen)
+    given = zip((seconds, gigabytes), _LIMITS.get(), strict=True)
+    first, second = (usual if one is None else float(one) for one, usual in given)
+    token = _LIMITS.set((first, second))
     try:
         yield
     finally:

@@ -21,7 +21,7 @@ from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.outputs import in_layout_of_a_cube
 from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import Mismatch, OutputPair
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import PlainRuns
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
 from parity.findings import StructuralDifference
@@ -51,7 +51,7 @@ class _Judged:
 def compare_candidate(
     reference: Indexed,
     candidate: Tape,
-    plain_runs: tuple[PlainRun, PlainRun],
+    plain_runs: PlainRuns,
     formula: Tape | None,
     phases: Phases,
 ) -> Comparison:
@@ -90,7 +90,7 @@ class _Steps:
 
     reference: Indexed
     candidate: Tape
-    plain_runs: tuple[PlainRun, PlainRun]
+    plain_runs: PlainRuns
     phases: Phases
     pairs: Sequence[OutputPair]
     problems: Sequence[str]

@@ -73,14 +73,14 @@ class TapeGraph:
             if op is not None and through(value, op):
                 stack.extend(op.inputs)
 
-    def forward(self, values: Iterable[int], through: Callable[[Op], bool]) -> Iterator[Op]:
+    def readers_onward(self, values: Iterable[int], through: Callable[[Op], bool]) -> Iterator[Op]:
         """The operations that read values, or what others make of them, in the order of the tape.
 
         Args:
             through: whether to go on to the readers of what an operation makes.
         """
         reached = set(values)
-        for op in self.ops[min((self.values[value].op for value in reached), default=-1) + 1 :]:
+        for op in self.ops[self._first_reader(reached) :]:
             if not reached.isdisjoint(op.inputs):
                 yield op
                 if through(op):
@@ -125,10 +125,14 @@ class TapeGraph:
             reads: the values by which something counts as made of them; default all its inputs.
         """
         found = set(values)
-        for op in self.ops:
+        for op in self.ops[self._first_reader(found) :]:
             if not found.isdisjoint(reads(op)):
                 found.update(op.outputs)
         return found
+
+    def _first_reader(self, values: Iterable[int]) -> int:
+        """The index of the first operation that can read one of some values."""
+        return min((self.values[value].op for value in values), default=-1) + 1
 
     def descendants(self, value: int) -> set[int]:
         """Values that depend on a value, without itself."""

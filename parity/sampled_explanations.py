@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parity import budget
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import PlainRuns
 from parity.findings import Divergence
 from parity.model import flatten_inputs, map_arrays, wrap
 from parity.result import Comparison, Result
@@ -16,7 +16,7 @@ _ELEMENTS = 1 << 18  # of the largest value, on the samples
 
 
 def explained_on_samples(
-    found: Comparison, runs: tuple[PlainRun, PlainRun], compare: Callable[..., Result]
+    found: Comparison, runs: PlainRuns, compare: Callable[..., Result]
 ) -> Comparison:
     """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
 

@@ -65,7 +65,7 @@ class Finding:
             leaves = tape.graph.leaves(op.inputs)
             return all(tape.values[leaf].kind != "parameter" for leaf in leaves)
 
-        reading = tape.graph.forward([value], goes_on)
+        reading = tape.graph.readers_onward([value], goes_on)
         return {value, *(made for op in reading if goes_on(op) for made in op.outputs)}
 
 

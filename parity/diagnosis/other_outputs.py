@@ -129,11 +129,7 @@ def _items_alike(a: Any, b: Any, alike: Callable[[Any, Any], bool]) -> bool | No
 
 
 def _kept_alike(a: Any, b: Any, seen: set[tuple[int, int]]) -> bool:
-    """Whether two things are the same, objects of the user's attribute by attribute.
-
-    Two may be equal by what their class says, and hold other values. What libraries made, as a
-    lock or a logger, says nothing of such an object.
-    """
+    """Whether two things are the same, the user's objects by all that they hold."""
     if (id(a), id(b)) in seen or a is b:
         return True
     seen.add((id(a), id(b)))

@@ -11,7 +11,7 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
+from parity.diagnosis.replay_check import Outputs, PlainRun, PlainRuns, recorded_outputs
 from parity.matching.match import Match
 from parity.numerics.difference import by_column
 from parity.numerics.limits import U32
@@ -111,7 +111,7 @@ def _both(
 def differing_elsewhere(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     at: int,
     usual: Mapping[str, Gap],
 ) -> list[OutputGap]:
@@ -137,9 +137,7 @@ def differing_elsewhere(
     return found
 
 
-def _of_rounding(
-    matched: Match, plain: tuple[PlainRun, PlainRun], at: int
-) -> Iterator[Callable[[OutputGap], Gap]]:
+def _of_rounding(matched: Match, plain: PlainRuns, at: int) -> Iterator[Callable[[OutputGap], Gap]]:
     """What rounding does to an output there, in either model, as far as it is needed."""
     # half of the samples may leave a matrix singular, or an element between two others
     for seed in range(limits.NUDGES):
@@ -161,10 +159,7 @@ def _moved(matched: Match, plain: PlainRun, side: int, at: int, seed: int, one: 
 
 
 def _rounded(matched: Match, side: int, tape: Tape, exact: Outputs, one: OutputGap) -> Gap:
-    """By how much a model's output is rounded there: what float64 gives instead.
-
-    Of a list that is as long as rounding has it float64 may give another, which shows nothing.
-    """
+    """By how much float64 gives another output; a list of another length there shows nothing."""
     name, ran = one.pair.names[side], recorded_outputs(tape)
     if name not in exact or exact[name].shape != ran[name].shape:
         return [np.zeros(1)]

@@ -209,11 +209,7 @@ def _tree(tape: Tape) -> _Node:
 
 
 def _pair(reference: _Node, candidate: _Node, found: NamedOutputs, placed: bool) -> None:
-    """Pairs what two nodes hold; what has no counterpart is left out.
-
-    Args:
-        placed: whether the two were paired by their place.
-    """
+    """Pairs what two nodes hold; `placed` if these were paired by their place."""
     found.holders[candidate.path] = reference.path
     leaves = reference.kind and candidate.kind
     if leaves:
@@ -267,10 +263,7 @@ def _count(reference: _Node, candidate: _Node, key: str) -> bool:
 
 
 def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, str]) -> Mapping[str, str]:
-    """The candidate's names by the reference's, of outputs that no name distinguishes.
-
-    As they come, unless they hold the same values in one other order.
-    """
+    """The candidate's names by the reference's: in order, or in the one in which values agree."""
     others = list(placed.values())
     a = [reference.recorded_array(reference.outputs[name]) for name in placed]
     b = [candidate.recorded_array(candidate.outputs[name]) for name in others]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from parity.diagnosis.masks import are_masks
 from parity.diagnosis.moved_outputs import moved_outputs
 from parity.diagnosis.outputs import in_reference_layout, is_constant
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran
+from parity.diagnosis.replay_check import Outputs, PlainRuns, as_they_ran
 from parity.matching.match import Match
 from parity.numerics.accounting import (
     allowance,
@@ -58,7 +59,7 @@ class ComparedOutput:
 
 
 def are_accounted(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], limit: float
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns, limit: float
 ) -> bool:
     """Whether the elements' own rounding is seen to account for all that the outputs differ by.
 
@@ -70,7 +71,7 @@ def are_accounted(
 def mostly_beyond(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     least: int = limits.LARGE_OUTPUT,
 ) -> bool:
     """Whether most elements of a large output differ by more than rounding accounts for.
@@ -85,7 +86,7 @@ def mostly_beyond(
 
 
 def compared_outputs(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns
 ) -> list[ComparedOutput]:
     """The outputs, but for those of other shapes: they are reported by themselves."""
     measured = not any(run.fallbacks for run in (matched.reference.run, matched.side.run))
@@ -108,16 +109,13 @@ def compared_outputs(
 
 
 def _laid_out(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns
 ) -> Iterator[tuple[OutputPair, Lay, tuple[Side, Side]]]:
     ran = as_they_ran(matched, plain)
     exact = exact_outputs(matched, {})
     for pair in pairs:
         name = pair.candidate_name
-
-        def lay(array: Array, pair: OutputPair = pair) -> Array | None:
-            return in_reference_layout(matched, pair, array)
-
+        lay = partial(in_reference_layout, matched, pair)
         reference = matched.reference.array(pair.reference)
         own, other, replayed = ran[0][pair.name], lay(ran[1][name]), lay(exact[name])
         if other is None or replayed is None or own.shape != reference.shape:
@@ -137,11 +135,7 @@ def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
 def _is_to_be_measured(
     sides: tuple[Side, Side], allowed: Array, measured: bool, masks: bool
 ) -> bool:
-    """Whether it takes moved values to see what rounding does.
-
-    So where a difference is accounted for only by what rounding is usual near an element, and where
-    replays show none: both models ran in float64, or one has none.
-    """
+    """Whether replays show no rounding, or only what is usual near an element accounts for it."""
     (ran, reference), (other, candidate) = sides
     if reference.dtype.kind != "f":
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 
@@ -10,7 +11,7 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.image_axes import are_images
 from parity.diagnosis.region import OutputPair
-from parity.matching.axis_order import Order
+from parity.matching.axis_order import Order, without_ones
 from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
@@ -154,3 +155,53 @@ def _equal_as_ran(matched: Match, pair: OutputPair) -> bool:
     reference, candidate = matched.recorded(pair.values)
     floats = reference.dtype.kind == candidate.dtype.kind == "f"
     return np.array_equal(reference, candidate, equal_nan=floats)
+
+
+# --- outputs of two shapes -----------------------------------------------------------------------
+
+
+def shape_reason(name: str, models: Sequence[str], outputs: Sequence[Array]) -> str:
+    """That an output has two shapes; and if one is the other, summed or averaged, over which axes.
+
+    Args:
+        name: of the output.
+        models: their names.
+        outputs: the output of each in float64.
+    """
+    shapes = [one.shape for one in outputs]
+    reason = f"output {name!r} has shape {shapes[0]} in {models[0]} and {shapes[1]} in {models[1]}"
+    flat = [one.ravel() for one in outputs]
+    if without_ones(shapes[0]) == without_ones(shapes[1]) and _same_values(*flat):
+        return f"{reason}: the same values, but for axes of length 1"
+    for large, small in ((1, 0), (0, 1)):
+        how = _reduced(outputs[large], outputs[small])
+        if how is not None:
+            kind, axes = how
+            words = ["the batch (axis 0)" if axis == 0 else f"axis {axis}" for axis in axes]
+            over = f"over {' and '.join(words)}"
+            if kind == "same":
+                return f"{reason}: {models[large]} repeats it {over}, {models[small]} does not"
+            return f"{reason}: {models[small]} has the {kind} {over}, {models[large]} does not"
+    return reason
+
+
+def _reduced(large: Array, small: Array) -> tuple[str, tuple[int, ...]] | None:
+    """The reduction, or "same", and the axes by which the one comes of the other."""
+    count = large.ndim - small.ndim
+    if count < 1 or large.ndim > limits.REDUCED_AXES or large.dtype.kind not in "fiu":
+        return None
+    for axes in itertools.combinations(range(large.ndim), count):
+        if _same_values(np.broadcast_to(large.min(axes, keepdims=True), large.shape), large):
+            kept = large.min(axes)  # one number throughout is no mean
+            if kept.shape == small.shape and _same_values(kept, small):
+                return "same", axes
+        for kind, reduce in (("sum", np.sum), ("mean", np.mean)):
+            with np.errstate(all="ignore"):
+                found = np.asarray(reduce(large, axis=axes))
+            if found.shape == small.shape and _same_values(found, small):
+                return kind, axes
+    return None
+
+
+def _same_values(a: Array, b: Array) -> bool:
+    return residual(a.astype(np.float64), b.astype(np.float64)) <= limits.ROUNDED_CONSTANTS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import PlainRun, PlainRuns
 from parity.diagnosis.unread_inputs import WAYS
 from parity.errors import ParityError
 from parity.matching.match import Match
@@ -177,7 +177,7 @@ def _changed(tape: Tape, there: Tape, value: int) -> bool:
     return not bool((np.abs(before - after) <= limits.OTHER_THAN_HELD * np.abs(before)).all())
 
 
-def of_all_samples(matched: Match, plain: tuple[PlainRun, PlainRun]) -> list[str]:
+def of_all_samples(matched: Match, plain: PlainRuns) -> list[str]:
     """What one model alone computes of all samples together, as their largest or their mean."""
     count = plain[0].count
     if count < 2:

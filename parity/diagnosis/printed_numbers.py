@@ -90,11 +90,7 @@ def _compare(
     again: Sequence[Sequence[_Reading | None]],
     rounded: bool = True,
 ) -> Found:
-    """What two readings differ by.
-
-    Args:
-        rounded: whether what never moves may be rounded, as what saturates: bytes may be no number.
-    """
+    """What two readings differ by; what never moves may be `rounded`, but for bytes."""
     reference, candidate = readings
     if reference is None or candidate is None or reference.rest != candidate.rest:
         return "unclear"  # as a number without a point, or a member that rounding makes two
@@ -201,10 +197,7 @@ def _step(written: str) -> float:
 
 
 def _compare_bytes(reference: bytes, candidate: bytes, again: Sequence[Sequence[Any]]) -> Found:
-    """Of bytes it is not known what numbers they hold: the first format in which they look like it.
-
-    Halves look like float32, too: a difference of a unit or two of halves is not claimed to be one.
-    """
+    """Bytes in the first format in which they look like numbers; halves look like float32, too."""
     if len(reference) != len(candidate):
         return "differ"
     dtype = _format(reference, candidate, *(one for runs in again for one in runs))

@@ -226,11 +226,7 @@ def _turns(found: Match, decided: int) -> int:
 
 
 def _decided(found: Match) -> int:
-    """How many values are decided by noise, and not shown to be so by what decides them.
-
-    A decision makes integers or booleans of real numbers, or whole ones, as a floor does; a
-    discrete draw is one by itself.
-    """
+    """How many integers, booleans and whole numbers noise decides, by what no pair shows."""
     drawing, tape = found.drawing, found.side.tape
     noise = drawing.origins[1].noise
     count = _unseen(found)

@@ -10,7 +10,6 @@ digits. What both lose, as chaotic models do, is rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
 from parity.diagnosis.outputs import laid_out
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, as_they_ran, nudged_run, typed
+from parity.diagnosis.replay_check import Outputs, PlainRuns, as_they_ran, nudged_run, typed
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.numerics.accounting import (
@@ -28,7 +27,6 @@ from parity.numerics.accounting import (
     largest_beside,
     lower_quartile,
     of_one_kind,
-    root_mean_square,
     rounding,
 )
 from parity.numerics.difference import blocks, mask_sentinels
@@ -45,10 +43,10 @@ from parity.tape import Array
 def precision_decides(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     exact: Outputs,
     narrow: Mapping[str, float],
-    half: Mapping[str, float] = MappingProxyType({}),
+    half: Mapping[str, float],
 ) -> list[str]:
     """Outputs that differ as they ran by more than rounding explains; what is said of each.
 
@@ -79,9 +77,11 @@ def precision_decides(
         elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
             allowed = np.maximum(large, _of_narrow(matched, pair, moved, narrowest))
         else:
-            units = _units(matched, pair, runs, exact) or moved
-            wide = _is_wide(matched, pair, runs, exact)
-            allowed = np.maximum(large, _of_float32(units, runs, wide))
+            reference = {pair.name: matched.reference.array(pair.reference)}
+            wide = _numbers_of(matched, pair, reference, exact)
+            units = _units(matched, pair, runs, wide) or moved
+            is_wide = _is_wide(matched, pair, runs, wide)
+            allowed = np.maximum(large, _of_float32(units, runs, is_wide))
             if (gap > allowed).any():
                 lost = limits.STEPS_MOVED * lost_in_outputs(matched, pair, gap.shape)
                 allowed = np.maximum(allowed, lost)
@@ -151,10 +151,7 @@ def _where(matched: Match) -> str:
 
 
 def _is_small(reference: Array, candidate: Array) -> bool:
-    """Whether no element differs by more than its own size makes too little to look at.
-
-    So it is nearly always, and is known without an array of their size.
-    """
+    """Whether no element differs by what is worth a look; it takes no array of their size."""
     if {reference.dtype.kind, candidate.dtype.kind} != {"f"}:
         return False
     equal = whole = True
@@ -180,13 +177,11 @@ def _gap(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Arra
     finite = np.where(np.isfinite(reference), np.abs(reference), 0.0)
     if narrow:
         return gap, limits.TIMES_MOVED_NARROW * narrow * _usual(finite, np.median)
-    least = np.maximum(
-        limits.NEIGHBOURS_ROUNDING * _usual(finite, _upper_quartile), limits.OWN_ROUNDING * finite
-    )
+    usual = limits.NEIGHBOURS_ROUNDING * _usual(finite, _upper_quartile)
+    least = np.maximum(usual, limits.OWN_ROUNDING * finite)
     # a column beside a larger one, or a sample, has its own
-    return gap, np.maximum(
-        least, np.maximum(limits.FLUSHED_ANYWHERE, limits.FLUSHED * largest_beside(finite))
-    )
+    flushed = np.maximum(limits.FLUSHED_ANYWHERE, limits.FLUSHED * largest_beside(finite))
+    return gap, np.maximum(least, flushed)
 
 
 def _upper_quartile(sizes: Array, **options: Any) -> Array:
@@ -195,7 +190,7 @@ def _upper_quartile(sizes: Array, **options: Any) -> Array:
     return found
 
 
-def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
+def _usual(sizes: Array, usual_of: Callable[..., Array]) -> Array:
     """What is usual along some axis; of a few values, among all of them."""
     found = at_least_usual(sizes, usual_of)
     pooled = found is not sizes or not sizes.size
@@ -217,16 +212,18 @@ def _fairly(moved: Array, size: Array) -> Array:
 def _moved(
     matched: Match,
     pair: OutputPair,
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     runs: tuple[Array, Array],
     unit: float | None,
 ) -> tuple[Array, Array]:
     """How far moved inputs move each element of both models, at most."""
     largest = np.zeros(runs[0].shape), np.zeros(runs[1].shape)
-    draws: tuple[Mapping[int, Array], ...] = {}, matched.draws
     for seed in range(limits.ROUNDING_TURNS):
         try:
-            nudged = [nudged_run(*one, seed, unit) for one in zip(plain, draws, strict=True)]
+            nudged = (
+                nudged_run(plain[0], {}, seed, unit),
+                nudged_run(plain[1], matched.draws, seed, unit),
+            )
         except ParityError:  # outside what an operation takes
             continue
         both = _numbers_of(matched, pair, *nudged)
@@ -237,54 +234,34 @@ def _moved(
     return largest
 
 
-def _is_wide(matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs) -> bool:
-    """Whether a model rounds nothing but its result, as one that computes in float64.
+_Both = tuple[Array, Array]
 
-    What it would lose in float32 is not known. So it is of a NumPy function without float64.
-    """
-    tapes = matched.tapes
+
+def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> bool:
+    """Whether a model computes in float64, as a NumPy function may that rounds its result alone."""
     dtypes = [
         tape.values[tape.before_moves(value)].dtype  # a cast of the result alone computes nothing
-        for tape, value in zip(tapes, (pair.reference, pair.candidate), strict=True)
+        for tape, value in zip(matched.tapes, pair.values, strict=True)
     ]
-    if "float64" in dtypes:
-        return True
-    both = _exactly(matched, pair, exact)
-    return both is not None and any(
+    if "float64" in dtypes or wide is None:
+        return "float64" in dtypes
+    return any(
         tape.framework == "numpy" and (rounding(ran, own) <= 2 * U32 * np.abs(own)).all()
-        for tape, ran, own in zip(tapes, runs, both, strict=True)
+        for tape, ran, own in zip(matched.tapes, runs, wide, strict=True)
     )
 
 
-def _exactly(matched: Match, pair: OutputPair, exact: Outputs) -> tuple[Array, Array] | None:
-    """Both outputs in float64."""
-    reference = {pair.name: matched.reference.array(pair.reference)}
-    return _numbers_of(matched, pair, reference, exact)
-
-
-def _units(
-    matched: Match, pair: OutputPair, runs: tuple[Array, Array], exact: Outputs
-) -> tuple[Array, Array] | None:
-    """What rounding does to each element of either output: measured twice, and the larger.
-
-    All that is computed moves by one rounding; and the error of the run, which knows of what one
-    operation does inside. None where a replay fails on moved values.
-    """
+def _units(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> _Both | None:
+    """The larger of how far rounding moves each element, and what the run's own error is."""
     moved = moved_outputs(matched, pair, rounds)
-    both = _exactly(matched, pair, exact)
-    if moved is None or both is None:
+    if moved is None or wide is None:
         return moved
-    return (
-        np.maximum(moved[0], rounding(runs[0], both[0])),
-        np.maximum(moved[1], rounding(runs[1], both[1])),
-    )
+    errors = [rounding(*both) for both in zip(runs, wide, strict=True)]
+    return np.maximum(moved[0], errors[0]), np.maximum(moved[1], errors[1])
 
 
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
-    """What the narrow format leaves in an output where both models compute in it, each somewhere.
-
-    One may do so in more places than the other: what the other one's leave is what both may.
-    """
+    """What the narrow format leaves at least in both models: either may use it in more places."""
     moved = moved_outputs(matched, pair, gives_narrow)
     return np.inf if moved is None else limits.TIMES_MOVED * _usual(np.minimum(*moved), np.median)
 
@@ -298,11 +275,7 @@ def _numbers_of(
 
 
 def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
-    """Two outputs as values of one kind, every complex number as two.
-
-    Integers beside floating numbers that are not whole are floating numbers, of which those of the
-    one side have no digits behind the point.
-    """
+    """Two outputs as values of one kind, every complex number as two; integers are both or none."""
     kinds = {one.dtype.kind for one in (a, b)}
     floats = [one for one in (a, b) if one.dtype.kind == "f"]
     if kinds <= set("biuf") and all(map(_are_whole, floats)):
@@ -315,10 +288,7 @@ def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _without_rounded_parts(array: Array) -> Array:
-    """Complex numbers that should be real, without imaginary parts that are rounding alone.
-
-    Those are of the size of the numbers, and not of what a real number has there.
-    """
+    """Complex numbers that should be real, without imaginary parts that are rounding alone."""
     size = np.abs(array)
     least = limits.TIMES_MOVED * U32 * at_least_usual(size, _upper_quartile)
     imaginary = np.where(np.abs(array.imag) <= least, 0.0, array.imag)
@@ -329,10 +299,5 @@ def _without_rounded_parts(array: Array) -> Array:
 def _are_whole(array: Array) -> bool:
     """Whether floating numbers are whole, and not because they are too large for digits behind."""
     with np.errstate(invalid="ignore"):
-        return bool(
-            (
-                np.isfinite(array)
-                & (array == np.rint(array))
-                & (np.abs(array) < limits.WHOLE_NUMBERS)
-            ).all()
-        )
+        whole = (array == np.rint(array)) & (np.abs(array) < limits.WHOLE_NUMBERS)
+    return bool(whole.all())

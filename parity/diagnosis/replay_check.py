@@ -143,7 +143,7 @@ class PlainRun:
         return outputs
 
     def _ordered(self, array: Array, at: int) -> Array:
-        if at >= self.moved:
+        if at >= min(self.moved, len(self.orders)):
             return _another(array, at)
         is_batch = array.ndim > self.axis and array.shape[self.axis] == self.count
         return array.take(self.orders[at], self.axis) if is_batch else array
@@ -165,10 +165,7 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
 
 @contextlib.contextmanager
 def _other_numbers(model: Model, turn: int) -> Iterator[None]:
-    """Within it whatever a model may draw from stands elsewhere, at each turn at another place.
-
-    It may draw from any framework that is in use, and not from its own alone.
-    """
+    """Within it whatever a model may draw from, in any framework, stands elsewhere at each turn."""
     with contextlib.ExitStack() as stack:
         others = [one.name for one in in_use() if one.TRAITS.state.streams()]  # or draws by NumPy
         for name in dict.fromkeys((model.framework, *others)):
@@ -207,18 +204,14 @@ def _orders(
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
     halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
     orders = [np.resize(half, count) for half in halves]
-    if (
-        axis == 0 and count > limits.FEW_SAMPLES
-    ):  # fewer samples, by which a number of them shows that was kept
+    if axis == 0 and count > limits.FEW_SAMPLES:
+        # fewer samples show a number of them that was kept
         orders.append(np.arange(max(count // 2, limits.FEW_SAMPLES))[::-1])
     return axis, count, orders
 
 
 def _another(array: Array, at: int) -> Array:
-    """Another sample, by a few percent: the same for models that have it in two layouts.
-
-    Whole numbers stay whole, and become none that is larger: they may be indices, or one of a few.
-    """
+    """Another sample, by a few percent, the same in any layout; whole numbers may be indices."""
     if array.dtype.kind not in "fiu":
         return array
     wave = np.sin(7.0 * array + at + 1)
@@ -331,14 +324,14 @@ def nudged_run(
     if not plain.drawn:
         return plain.nudged(seed, unit)
     random = np.random.default_rng(seed)
-    drawn = (one for op in tape.ops if op.role == "random" for one in op.outputs)
-    given = {one: tape.recorded_array(one) for one in (*tape.inputs.values(), *drawn)}
-    given.update(typed(tape, draws))
+    inputs = {one: tape.recorded_array(one) for one in tape.inputs.values()}
+    given = {**inputs, **recorded_draws(tape), **typed(tape, draws)}
     return tape.outputs_of(None, {v: nudged(array, random, unit) for v, array in given.items()})
 
 
-def draws_numbers(tape: Tape) -> bool:
-    return any(op.role == "random" for op in tape.ops)
+def recorded_draws(tape: Tape) -> dict[int, Array]:
+    drawn = (value for op in tape.ops if op.role == "random" for value in op.outputs)
+    return {value: tape.recorded_array(value) for value in drawn}
 
 
 def typed(tape: Tape, draws: Mapping[int, Array]) -> dict[int, Array]:

@@ -221,10 +221,7 @@ def _together(reference: Array, candidate: Array) -> tuple[float, int]:
 
 
 def _features(run: Replay, ends: Sequence[int]) -> Array:
-    """Elements of the outputs, and what all of them come to.
-
-    Sums with fixed signs show what depends on others, the norm and the ends a scale in small parts.
-    """
+    """Some elements of the outputs, and of all sums with fixed signs, the norm and the ends."""
     found = []
     for value in ends:
         flat = run.array(value).astype(np.float64).ravel()

@@ -65,11 +65,7 @@ def _in_another_order(
 
 
 def _only_order(matched: Match, mismatch: Mismatch, run: Replay) -> bool:
-    """Whether a mismatch's value in the candidate is the reference's, its samples in another order.
-
-    Args:
-        run: of the candidate.
-    """
+    """Whether a mismatch's value in a run is the reference's, its samples in another order."""
     if mismatch.values is None or mismatch.order is None:
         return False
     reference = np.squeeze(mismatch.order.apply(matched.reference.array(mismatch.values[0])))

@@ -9,7 +9,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.other_samples import difference
 from parity.diagnosis.precomputed import held_numbers, of_all_samples
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import PlainRun, as_ran, draws_numbers, nudged_run
+from parity.diagnosis.replay_check import PlainRun, PlainRuns, as_ran, nudged_run, recorded_draws
 from parity.diagnosis.stored_results import on_others, same_orders
 from parity.errors import ParityError
 from parity.matching.match import Match
@@ -20,23 +20,14 @@ from parity.tape import Array, Tape
 _Draws = Mapping[int, Array]
 
 
-def stored_beside_draws(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun]
-) -> list[str]:
+def stored_beside_draws(matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns) -> list[str]:
     """Why outputs that draws reach differ on other samples, with the draws that were paired.
 
     Both models are recorded there anew, as what Python decides by the samples may be otherwise.
     """
-    if not all(draws_numbers(one.tape) and not one.tape.lost_draws for one in plain):
+    if not all(recorded_draws(one.tape) and not one.tape.lost_draws for one in plain):
         return []
-    tape = plain[0].tape
-    drawn_by_reference = {
-        value: tape.recorded_array(value)
-        for op in tape.ops
-        if op.role == "random"
-        for value in op.outputs
-    }
-    draws = drawn_by_reference, matched.draws
+    draws = recorded_draws(plain[0].tape), matched.draws
     drawn = [
         pair
         for pair in pairs
@@ -69,7 +60,7 @@ def stored_beside_draws(
 def _differ_there(
     matched: Match,
     drawn: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     draws: tuple[_Draws, _Draws],
     at: int,
 ) -> bool | None:
@@ -110,10 +101,7 @@ def _there(plain: PlainRun, draws: _Draws, at: int) -> tuple[Tape, _Draws] | Non
 
 
 def _cut(draw: Array, shape: tuple[int, ...], count: int) -> Array | None:
-    """The draws for the first samples; None where a draw has no axis of samples to leave some out.
-
-    Integers may be places among the samples, which are others where there are fewer.
-    """
+    """The draws for the first samples; None where no axis is theirs, as of places among them."""
     if draw.shape == shape:
         return draw
     if draw.ndim != len(shape) or draw.dtype.kind != "f":

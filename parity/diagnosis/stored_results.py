@@ -26,7 +26,7 @@ from parity.diagnosis.precomputed import (
     of_all_samples,
 )
 from parity.diagnosis.region import OutputPair
-from parity.diagnosis.replay_check import Outputs, PlainRun, recorded_outputs
+from parity.diagnosis.replay_check import Outputs, PlainRun, PlainRuns, recorded_outputs
 from parity.errors import ParityError
 from parity.matching.match import Match
 from parity.outputs.flatten import Outputs as Flat
@@ -36,7 +36,7 @@ def stored_results(
     matched: Match,
     pairs: Sequence[OutputPair],
     every: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
 ) -> tuple[str, list[str]]:
     """Whether one model has stored what the other computes from the inputs.
 
@@ -86,7 +86,7 @@ def stored_results(
 def _a_few_percent_off(
     matched: Match,
     pairs: Sequence[OutputPair],
-    plain: tuple[PlainRun, PlainRun],
+    plain: PlainRuns,
     usual: Mapping[str, Gap],
     found: Sequence[HeldResult],
     refused: bool,
@@ -125,7 +125,7 @@ def _a_few_percent_off(
     return ("unverified" if reasons else "parity"), reasons
 
 
-def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+def stored_leaves(plain: PlainRuns) -> list[str]:
     """Of strings and the like, which both models return alike, those that differ elsewhere."""
     if not same_orders(plain):
         return []
@@ -141,7 +141,7 @@ def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
     return list(found.values())
 
 
-def _is_steady(plain: tuple[PlainRun, PlainRun], name: str, at: int) -> bool:
+def _is_steady(plain: PlainRuns, name: str, at: int) -> bool:
     """Whether a leaf is what was recorded when a model runs again, and no rounding changes it."""
     return not any(
         leaves_differ(one.tape.other_outputs.get(name), _others(one.run()).get(name))
@@ -155,7 +155,7 @@ def _others(outputs: Outputs) -> Mapping[str, Any]:
     return outputs.others if isinstance(outputs, Flat) else {}
 
 
-def same_orders(plain: tuple[PlainRun, PlainRun]) -> bool:
+def same_orders(plain: PlainRuns) -> bool:
     """Whether both models can be given the same other samples."""
     return len(plain[0].orders) == len(plain[1].orders) > 0
 
@@ -191,12 +191,9 @@ def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap
 
 
 def _as_they_lie(
-    matched: Match, pairs: Sequence[OutputPair], plain: tuple[PlainRun, PlainRun], at: int
+    matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns, at: int
 ) -> Sequence[OutputPair]:
-    """The outputs that can be held against each other: of fewer samples those of one shape.
-
-    A model that gives as many samples as before is built for a batch of that size.
-    """
+    """The outputs of one shape: what gives as many for fewer samples is built for such a batch."""
     if len(plain[0].orders[at]) == plain[0].count:
         return pairs
     reference, candidate = (one.elsewhere(at) for one in plain)
@@ -214,7 +211,7 @@ def _as_they_lie(
     ]
 
 
-def _is_drawn(pair: OutputPair, plain: tuple[PlainRun, PlainRun]) -> bool:
+def _is_drawn(pair: OutputPair, plain: PlainRuns) -> bool:
     """Whether an output is another one in another run, as it is made of random draws."""
     return any(
         name in one.drawn

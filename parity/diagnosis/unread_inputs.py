@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.replay_check import PlainRun
+from parity.diagnosis.replay_check import PlainRun, PlainRuns
 from parity.errors import ParityError
 from parity.inputs.binding import FLAG
 from parity.model import Inputs, as_it_is, flatten_given, map_given
@@ -17,7 +17,7 @@ from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
 
-def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
+def read_by_one(plain: PlainRuns) -> list[str]:
     """Inputs whose values change the outputs of one model alone; what is said of each.
 
     As a mask of ones, or a temperature that a port holds as a constant.
@@ -38,10 +38,7 @@ def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
 
 
 def _may_say_the_same(tape: Tape, name: str) -> bool:
-    """Whether another input that a model reads may say what this one does, in whole numbers.
-
-    As a mask says lengths.
-    """
+    """Whether a model reads another input of whole numbers: lengths say what a mask does."""
     for other, value in tape.inputs.items():
         array = tape.recorded_array(value)
         whole = array.dtype.kind in "biu" or bool((array == np.round(array)).all() and array.any())
@@ -50,11 +47,8 @@ def _may_say_the_same(tape: Tape, name: str) -> bool:
     return False
 
 
-def _may_be_unread(plain: tuple[PlainRun, PlainRun]) -> Iterator[str]:
-    """The inputs that operations of one model alone read on the way to an output.
-
-    Of a NumPy function nothing is known, nor who reads a number of Python's.
-    """
+def _may_be_unread(plain: PlainRuns) -> Iterator[str]:
+    """The inputs that one model alone may read, as far as that is known of it."""
     tapes = reference, candidate = plain[0].tape, plain[1].tape
     numbers = [_numbers(one.inputs) for one in plain]
     yield from (name for name in numbers[0] if name in numbers[1])
@@ -85,10 +79,7 @@ def _changed(inputs: Inputs, name: str, way: Callable[[Array], Array]) -> Inputs
 
 
 def _changes(plain: PlainRun, name: str, way: Callable[[Array], Array]) -> bool:
-    """Whether other values of an input change an output; the host may read what no operation does.
-
-    A model that does not take them reads them.
-    """
+    """Whether other values of an input change an output, or are not taken, and so are read."""
     try:
         with warnings.catch_warnings():  # of what nobody gave it
             warnings.simplefilter("ignore")

@@ -79,10 +79,7 @@ def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
 
 
 def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -> bool:
-    """Whether outputs are one number, or one row, up to rounding, and few of the values inside met.
-
-    In float64 their last digits differ, which float32 does not have.
-    """
+    """Whether outputs are one number or row in float32, and few of the values inside met."""
     if coverage.reference_matched > limits.NEARLY_ALL_MATCHED * coverage.reference_values:
         return False
     side = matched.reference

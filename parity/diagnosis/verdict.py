@@ -23,10 +23,9 @@ from parity.diagnosis.low_precision import (
     low_precision_doubts,
     low_precision_notes,
 )
-from parity.diagnosis.outputs import output_matches, output_verdicts
+from parity.diagnosis.outputs import output_matches, output_verdicts, shape_reason
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, OutputPair
-from parity.diagnosis.shape_mismatch import shape_reason
 from parity.diagnosis.sorted_mismatches import Evidence, SortedMismatches
 from parity.diagnosis.vacuous import vacuous
 from parity.findings import Divergence, Note
@@ -65,8 +64,8 @@ def judge(
     mismatches: Sequence[Mismatch],
     outputs: Sequence[OutputPair],
     structure: Sequence[str],
-    progress: Callable[..., Any] | None = None,
-    beside: Beside | None = None,
+    progress: Callable[..., Any] | None,
+    beside: Beside,
 ) -> Verdict:
     """Weighs what was found; parity is only what was really compared.
 
@@ -83,7 +82,6 @@ def judge(
     divergences, idle = explained(proofs, found.faults, progress)
     for mismatch, note in idle:
         found.note(mismatch, note)
-    beside = beside or Beside()
     tapes = matched.tapes
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.differing}
     masks = {pair.name: reason for pair in outputs if (reason := _masks(matched, pair))}
@@ -123,11 +121,7 @@ def judge(
 def _without_doubtful(
     evidence: Evidence, found: SortedMismatches, divergences: list[Divergence]
 ) -> tuple[list[Divergence], list[str], bool]:
-    """Divergences without those that the outputs do not confirm, which become notes or doubts.
-
-    Returns:
-        What is left, the doubts, and whether all is known that this was decided by.
-    """
+    """The divergences that outputs confirm, doubts, and whether all is known that decided this."""
     matched, outputs = evidence.matched, evidence.outputs
     faults = [mismatch for mismatch, _ in found.faults]
     complete = True

@@ -58,7 +58,9 @@ class RegionView:
 
     def readers(self, steps: int = 1) -> tuple[Op, ...]:
         """The computing operations that read the end, or what `steps` of them make of it."""
-        reading = self.tape.graph.forward([self.end], lambda op: op.role == "move" or steps > 1)
+        reading = self.tape.graph.readers_onward(
+            [self.end], lambda op: op.role == "move" or steps > 1
+        )
         return tuple(itertools.islice((op for op in reading if op.role != "move"), 4 * steps))
 
 

@@ -142,11 +142,7 @@ def _close(a: Array, b: Array, slack: float) -> bool:
 
 
 def _likely_orders(a: Array, b: Array, allowed: float) -> Iterator[Order]:
-    """The orders of `orders`, but those that the sums along each axis rule out.
-
-    Args:
-        allowed: the norm of the difference that may be.
-    """
+    """The orders that sums along each axis do not rule out, up to an `allowed` norm."""
     every = orders(a.shape, b.shape)
     lengths = without_ones(a.shape)
     same = sorted(lengths) == sorted(without_ones(b.shape))

@@ -129,10 +129,7 @@ def _match(
 
 
 def _inputs_in_full(found: Match) -> dict[int, Array]:
-    """Inputs that one model takes in a narrower format, as the reference has them.
-
-    Only where the one's are the other's, correctly rounded: inputs of the candidate's own count.
-    """
+    """The reference's inputs of which one model takes the same in a narrower format."""
     reference, candidate = found.tapes
     full = {}
     for name, value in candidate.inputs.items():

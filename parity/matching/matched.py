@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from parity.draws.pairing import Drawing
 from parity.matching import limits
@@ -111,12 +112,9 @@ class Indexed(Side):
         """
         arranged: int | None = None
         for tolerance in (limits.SAME, limits.NEAR):
-            alike = []
-            for value in self.index.look_up(print_, tolerance):
-                if tolerance == limits.SAME or value not in taken:
-                    alike.append(value)
-                if len(alike) == limits.LOOK_ALIKES:
-                    break
+            near = self.index.look_up(print_, tolerance)
+            free = (one for one in near if tolerance == limits.SAME or one not in taken)
+            alike = list(islice(free, limits.LOOK_ALIKES))
             found = self._laid_out(array, alike, tolerance)
             if isinstance(found, Pair) and self.sharp:
                 found = self._sharpened(found, array, tolerance)
@@ -156,19 +154,16 @@ class Indexed(Side):
             return self._nearest(array, alike)
         lengths = sorted(without_ones(array.shape))
         same = [one for one in alike if sorted(without_ones(self.array(one).shape)) == lengths]
-        for value in same:
+        others = [one for one in alike if one not in same]
+        for value in (*same, *others):
             found = find_order(self.array(value), array, limits.SAME, self.print(value))
-            if found is not None:
-                return Pair(value, -1, *found)
-        for value in alike:
-            if value in same:
+            if found is None:
                 continue
-            found = find_order(self.array(value), array, limits.SAME, self.print(value))
-            if found is not None:
-                if same and (found[0].split or not self._merged_alike(value, same[0], found[0])):
-                    return min(same)
-                return Pair(value, -1, *found)
-        return min(same) if same else None
+            if same and value in others:
+                if found[0].split or not self._merged_alike(value, same[0], found[0]):
+                    break
+            return Pair(value, -1, *found)
+        return min(same, default=None)
 
     def _nearest(self, array: Array, alike: Sequence[int]) -> Pair | None:
         """The pair with the smallest residual among values that come near."""

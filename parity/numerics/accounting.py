@@ -163,11 +163,9 @@ def _may_be_masked(*arrays: Array) -> bool:
     return bool(min(one.min() for one in arrays) < -limits.SENTINEL)
 
 
-def root_mean_square(
-    sizes: Array, axis: tuple[int, ...] | None = None, keepdims: bool = False
-) -> Array:
-    """Of an array, along some of its axes; the arguments are those of `np.median`."""
-    found: Array = np.sqrt(np.mean(np.square(sizes), axis=axis, keepdims=keepdims))
+def root_mean_square(sizes: Array, **options: Any) -> Array:
+    """Of an array, along some of its axes; the options are those of `np.median`."""
+    found: Array = np.sqrt(np.mean(np.square(sizes), **options))
     return found
 
 

@@ -51,10 +51,7 @@ def is_one_function(
 
 
 def _agree(wide: Array, narrow: Array, moved: Sequence[Array]) -> bool:
-    """Whether a result in float64 is that in float32 but for rounding, as moved arguments show it.
-
-    As a whole, and each element by its own size: what is small, as the tail of a softmax, counts.
-    """
+    """Whether float64 gives the same but for rounding, as a whole and by element, however small."""
     finite = np.isfinite(wide) & np.isfinite(narrow)
     for again in moved:
         finite &= np.isfinite(again)

@@ -160,10 +160,7 @@ def lost_in_kernels(
 
 
 def _is_kernel(tape: Tape, op: Op) -> bool:
-    """Whether a framework's kernel computes more than plain arithmetic, in float32, place by place.
-
-    What is lost among values of many places, as distances by products are, is the formula's own.
-    """
+    """Whether a kernel computes more than plain arithmetic, in float32, place by place."""
     outputs, inputs = ([tape.values[one] for one in some] for some in (op.outputs, op.inputs))
     arithmetic = op.word in _ARITHMETIC
     if op.role != "compute" or op.static or arithmetic or not outputs:
@@ -287,10 +284,7 @@ def _steps(random: np.random.Generator, turn: int) -> _Steps:
 
 
 def _move_results(computed: Callable[[Tape, Op], bool], steps: _Steps, op: Op, run: Replay) -> None:
-    """Moves what an operation computed by one rounding of its format.
-
-    What has no more than half of the format's digits was not rounded.
-    """
+    """Moves what an operation rounded by one rounding; what has half of the digits was not."""
     for value in op.outputs if computed(run.tape, op) else ():
         dtype = run.tape.values[value].dtype
         if dtype == "float64" or dtype in UNITS:
@@ -307,11 +301,7 @@ def _unit(dtype: str) -> float:
 def _moved(
     array: Array, unit: float, steps: _Steps, made: bool, exact: Array | None = None
 ) -> Array:
-    """Values one rounding up, down, or where they are; what has few bits is exact.
-
-    Args:
-        made: whether a model may have made them of others: what both are given is what it is.
-    """
+    """Values moved by one rounding; few bits are exact, but in a progression `made` of its ends."""
     wide = array.astype(np.float64)
     with np.errstate(all="ignore"):
         sizes = wide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parity.diagnosis.shape_mismatch import shape_reason
+from parity.diagnosis.outputs import shape_reason
 
 ROWS = np.random.default_rng(0).normal(size=(5, 2))
 

@@ -69,7 +69,7 @@ def moved_on(view: RegionView) -> list[int]:
     def moves(op: Op) -> bool:
         return op.role == "move" and len(op.inputs) == 1
 
-    reading = view.tape.graph.forward([view.end], moves)
+    reading = view.tape.graph.readers_onward([view.end], moves)
     return [view.end, *(value for op in reading if moves(op) for value in op.outputs)]
 
 

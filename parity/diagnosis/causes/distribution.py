@@ -156,7 +156,7 @@ def _bounds_an_action(case: Case, value: int) -> bool:
     tape = case.reference.tape
     outputs = {tape.before_moves(one) for one in tape.outputs.values()}
     reached, scaled = {value}, 0
-    for op in tape.graph.forward([value], lambda op: True):
+    for op in tape.graph.readers_onward([value], lambda op: True):
         if op.role != "move":
             if not _is_affine(case, op) or scaled == OPS_TO_AN_ACTION:
                 return False
