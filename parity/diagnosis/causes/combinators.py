@@ -6,7 +6,8 @@
 3. A weight is another one: `Explanation(kind, summary, with_leaves(case, ...))`.
 
 A cause of the second or third shape lists explanations lazily; `first_that_fits` runs them on the
-user's inputs and keeps the first one that predicts what is there.
+user's inputs and keeps the first one that predicts what is there. `@first_fitting` below `@cause`
+does so with all that a cause lists.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any, TypeVar
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, as_it_is, of_x
+from parity.diagnosis.causes import Explanation, Predict, Propose, as_it_is, of_x
 from parity.diagnosis.causes._limits import SAME_PARAMETER
 from parity.diagnosis.causes._substitution import close, fits
 from parity.tape import Array
@@ -78,6 +80,16 @@ def first_that_fits(case: Case, proposals: Iterable[Explanation]) -> Iterator[Ex
 def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
     """The explanations that predict both sides on the user's inputs."""
     return (one for one in proposals if _predicts(case, one))
+
+
+def first_fitting(propose: Propose) -> Propose:
+    """A cause of the first of the proposed explanations that predicts both sides."""
+    return wraps(propose)(lambda case: first_that_fits(case, propose(case)))
+
+
+def all_fitting(propose: Propose) -> Propose:
+    """A cause of those proposed explanations that predict both sides."""
+    return wraps(propose)(lambda case: all_that_fit(case, propose(case)))
 
 
 def _predicts(case: Case, one: Explanation) -> bool:
