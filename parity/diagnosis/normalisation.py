@@ -310,20 +310,15 @@ def window_sum(array: Array, axis: int, size: int) -> Array:
 def _statistics(shape: tuple[int, ...]) -> Iterator[Statistics]:
     """Last axes first, then all but the batch, then any; then groups of channels."""
     rank = len(shape)
-    subsets = [
-        axes
-        for count in range(1, rank + 1)
-        for axes in itertools.combinations(range(rank), count)
-        if np.prod([shape[axis] for axis in axes]) > 1
-    ]
     usual = [(rank - 1,), tuple(range(1, rank)), tuple(range(2, rank)), tuple(range(1, rank - 1))]
-    seen = set()
-    for axes in [*usual, *subsets]:
-        long = tuple(axis for axis in axes if shape[axis] > 1)
-        if long in seen or not long or axes not in subsets:
-            continue
-        seen.add(long)
-        yield from (Statistics(axes), Statistics(axes, centred=False))
+    counts = range(1, rank + 1)
+    subsets = (axes for n in counts for axes in itertools.combinations(range(rank), n))
+    found: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for axes in (*usual, *subsets):  # the first of those that are one but for axes of length 1
+        found.setdefault(tuple(axis for axis in axes if shape[axis] > 1), axes)
+    for long, axes in found.items():
+        if long:
+            yield from (Statistics(axes), Statistics(axes, centred=False))
     whole = tuple(range(1, rank))
     for split in {1, rank - 1} if rank > 1 else set():
         for groups in range(2, shape[split]):
@@ -340,8 +335,7 @@ def _independent_part(statistics: Statistics, shape: tuple[int, ...]) -> tuple[s
 
 def _standard(statistics: Statistics, x: Array) -> Array:
     centred, spread = statistics.of(x)
-    result: Array = centred / spread
-    return result
+    return np.asarray(centred / spread)
 
 
 def _ratio(pairs: list[tuple[Array, Array]]) -> Array | None:
@@ -376,10 +370,7 @@ def same_affine(a: Form, b: Form) -> bool:
     return same(a.scale, b.scale) and np.allclose(a.offset, b.offset, rtol=1e-6, atol=slack)
 
 
-def plain(number: float, within: float = 1e-7) -> float:
+def plain(number: float, within: float = 1e-7, digits: int = 5) -> float:
     """The decimal of few digits that is the number within a relative distance, or itself."""
-    for digits in range(1, 6):
-        short = float(f"{number:.{digits - 1}e}")
-        if abs(short - number) <= within * abs(number):
-            return short
-    return number
+    decimals = (float(f"{number:.{count}e}") for count in range(digits))
+    return next((one for one in decimals if abs(one - number) <= within * abs(number)), number)

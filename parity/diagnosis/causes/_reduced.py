@@ -150,26 +150,27 @@ def changes(case: Case) -> tuple[OtherReduction, ...]:
 def _changes(case: Case) -> Iterator[OtherReduction]:
     reference = inside_reference(case)
     found = list(reductions(reference))
-    if not found:
-        return
-    candidate = list(reductions(inside_candidate(case)))
+    candidate = list(reductions(inside_candidate(case))) if found else []
+    end = case.reference.tape.before_moves(case.reference.end)
     for one in found:
+        named = _spelt(case.reference, one)
         for kind, axes in _alternatives(one, reference.array(one.source).ndim):
             predict = _predicting(case, one, kind, axes)
-            if predict is not None:
-                other = _counterpart(case, one, kind, axes, candidate)
-                at_the_end = case.reference.tape.before_moves(case.reference.end) == one.value
-                if other is None and kind == one.kind and not at_the_end:
-                    continue
-                if other is None and kind != one.kind and not _may_take(case, one, kind):
-                    continue
-                yield OtherReduction(one, kind, _named(case, one, axes, other), predict)
+            if predict is None:
+                continue
+            other = _counterpart(case, one, kind, axes, candidate)
+            if other is not None:
+                yield OtherReduction(one, kind, (named, _spelt(case.candidate, other)), predict)
+                break
+            shown = one.value == end if kind == one.kind else _may_take(case, one, kind)
+            if shown:
+                there = in_candidate_layout(case, one.source, axes)
+                yield OtherReduction(one, kind, (named, there), predict)
                 break
         else:
-            for predict in (_in_its_place(case, one, alone), _unreduced(case, one)):
-                if predict is not None:
-                    yield OtherReduction(one, "none", (_spelt(case.reference, one), ()), predict)
-                    break
+            predict = _in_its_place(case, one, alone) or _unreduced(case, one)
+            if predict is not None:
+                yield OtherReduction(one, "none", (named, ()), predict)
 
 
 def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
@@ -180,21 +181,16 @@ def axis_edit(case: Case, one: Reduction, adds: bool = True) -> Edit:
 
 
 def reduce(x: Array, kind: str, axes: Axes, keeps: bool) -> Array:
-    result: Array = np.asarray(KINDS[kind](x, axis=axes, keepdims=keeps))
-    return result
+    return np.asarray(KINDS[kind](x, axis=axes, keepdims=keeps))
 
 
 def _alternatives(one: Reduction, rank: int) -> Iterator[tuple[str, Axes]]:
-    for axes in subsets(rank):
-        if axes != one.axes:
-            yield one.kind, axes
-    for kind in KINDS:
-        if kind != one.kind:
-            yield kind, one.axes
+    yield from ((one.kind, axes) for axes in subsets(rank) if axes != one.axes)
+    yield from ((kind, one.axes) for kind in KINDS if kind != one.kind)
 
 
 def _predicting(case: Case, one: Reduction, kind: str, axes: Axes) -> Predict | None:
-    kept = (one.keeps, True) if not one.keeps else (True,)
+    kept = (True,) if one.keeps else (False, True)
     forms = (partial(reduce, kind=kind, axes=axes, keeps=keeps) for keeps in kept)
     return next(filter(None, (_in_its_place(case, one, form) for form in forms)), None)
 
@@ -268,17 +264,6 @@ def _may_take(case: Case, one: Reduction, kind: str) -> bool:
         if kind in ways or not ways:
             return True
     return False
-
-
-def _named(
-    case: Case, one: Reduction, axes: Axes, other: Reduction | None
-) -> tuple[int | Axes, int | Axes]:
-    """The axes on both sides; the candidate's as it has them itself, if its reduction is seen."""
-    if other is None:
-        candidate = in_candidate_layout(case, one.source, axes)
-    else:
-        candidate = _spelt(case.candidate, other)
-    return _spelt(case.reference, one), candidate
 
 
 def _spelt(view: RegionView, one: Reduction) -> int | Axes:

@@ -247,13 +247,8 @@ def _times_further_on(curve: Curve, side: CaseSide) -> int:
     }
     fed = {value: run.array(value) for value in side.entering}
     run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is repaired
-    return len(
-        {
-            after
-            for before, after in _pairs(run.tape, ops)
-            if _is_curve(curve, run.array(before), run.array(after))
-        }
-    )
+    pairs = _pairs(run.tape, ops)
+    return len({after for x, after in pairs if _is_curve(curve, run.array(x), run.array(after))})
 
 
 def _is_curve(curve: Curve, x: Array, y: Array) -> bool:
@@ -272,7 +267,8 @@ def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:
 
 def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curve, int, int]]:
     """Pairs of values of a region, the second of which is a known curve of the first."""
-    pairs = list(_pairs(view.tape, {op.index: op for op in view.ops}))[:PAIRS_OF_VALUES]
+    inside = {op.index: op for op in view.ops}
+    pairs = list(itertools.islice(_pairs(view.tape, inside), PAIRS_OF_VALUES))
     if not pairs:
         return
     ids = sorted({value for pair in pairs for value in pair})
@@ -291,17 +287,13 @@ def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curv
 
 
 def _pairs(tape: Tape, inside: Mapping[int, Op]) -> Iterator[tuple[int, int]]:
+    values = tape.values
     for op in inside.values():
-        if op.role == "move" or op.static:
-            continue
-        for after in op.outputs[:1]:
+        for after in op.outputs[:1] if op.role != "move" and not op.static else ():
             for before in _behind(tape, op, inside):
-                value = tape.values[before]
-                if not value.dtype.startswith(("float", "bfloat")):
-                    continue
-                producer = tape.producer(before)
-                fixed = producer.static if producer is not None else value.kind != "input"
-                if not fixed and value.shape == tape.values[after].shape and value.size > 1:
+                floating = values[before].dtype.startswith(("float", "bfloat"))
+                alike = values[before].shape == values[after].shape and values[before].size > 1
+                if floating and alike and tape.is_live(before):
                     yield before, after
 
 

@@ -74,7 +74,7 @@ def _vectors(case: Case) -> list[Array]:
 
 @dataclass(frozen=True)
 class _Roles:
-    """Running statistics and affine part of a batch normalisation, each like a value."""
+    """Running statistics and affine part of a batch normalisation, along an axis of channels."""
 
     mean: Array
     variance: Array
@@ -221,7 +221,7 @@ def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
     shape = fixed.scale.shape
     like = [-1 if at == axis else 1 for at in range(len(shape))]
     vectors = [leaf.reshape(like) for leaf in leaves if leaf.size == shape[axis]]
-    one, none = np.ones(like and [1] * len(shape)), np.zeros([1] * len(shape))
+    one, none = np.ones([1] * len(shape)), np.zeros([1] * len(shape))
     for v, g in itertools.product(range(len(vectors)), range(len(vectors) + 1)):
         variance, scale = vectors[v], [*vectors, one][g]
         if v == g or variance.min() < 0:
@@ -234,10 +234,7 @@ def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
             if mean is offset and mean is not none:
                 continue
             if np.allclose(offset - mean * fixed.scale, fixed.offset, 1e-6, 1e-7):
-                ones = np.ones(shape)
-                yield _Roles(
-                    mean * ones, variance * ones, scale * ones, offset * ones, epsilon, axis
-                )
+                yield _Roles(mean, variance, scale, offset, epsilon, axis)
                 break
 
 

@@ -20,7 +20,7 @@ from parity.diagnosis.causes._attested import (
 from parity.diagnosis.causes._limits import OPS_BESIDE_A_BIAS
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, held, same, with_leaves
-from parity.diagnosis.causes.combinators import first_fit, fix
+from parity.diagnosis.causes.combinators import first_fitting, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import NORMS
@@ -99,7 +99,7 @@ def _adds_zeros(side: CaseSide, other: CaseSide, bias: LeafView) -> bool:
 
 
 @cause("bias-missing", "weight-values")
-@first_fit
+@first_fitting
 def bias_in_addition(case: Case) -> Iterator[Explanation]:
     """The candidate adds a bias where the reference has none.
 
@@ -142,7 +142,7 @@ def _holds(whole: Array, part: Array) -> bool:
 
 
 @cause("bias-doubled")
-@first_fit
+@first_fitting
 def bias_added_again(case: Case) -> Iterator[Explanation]:
     """A bias that what came before holds already is added once more.
 

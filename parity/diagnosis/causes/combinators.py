@@ -6,8 +6,8 @@
 3. A weight is another one: `Explanation(kind, summary, with_leaves(case, ...))`.
 
 A cause of the second or third shape lists explanations lazily; `first_that_fits` runs them on the
-user's inputs and keeps the first one that predicts what is there. Where that is all that a cause
-does, it is decorated with `first_fit`.
+user's inputs and keeps the first one that predicts what is there. `@first_fitting` below `@cause`
+does so with all that a cause lists.
 """
 
 from __future__ import annotations
@@ -77,16 +77,6 @@ def first_that_fits(case: Case, proposals: Iterable[Explanation]) -> Iterator[Ex
     yield from itertools.islice(all_that_fit(case, proposals), 1)
 
 
-def first_fit(propose: Propose) -> Propose:
-    """Makes a cause propose only the first of its explanations that fits; stands below `cause`."""
-
-    @wraps(propose)
-    def first(case: Case) -> Iterator[Explanation]:
-        return first_that_fits(case, propose(case))
-
-    return first
-
-
 def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
     """The explanations that predict both sides on the user's inputs."""
     first = case.first
@@ -94,3 +84,13 @@ def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Expla
         if one.reference is None or fits(one.reference, first, first.reference):
             if one.candidate is as_it_is or fits(one.candidate, first, first.candidate):
                 yield one
+
+
+def first_fitting(propose: Propose) -> Propose:
+    """A cause of the first of the proposed explanations that predicts both sides."""
+    return wraps(propose)(lambda case: first_that_fits(case, propose(case)))
+
+
+def all_fitting(propose: Propose) -> Propose:
+    """A cause of those proposed explanations that predict both sides."""
+    return wraps(propose)(lambda case: all_that_fit(case, propose(case)))

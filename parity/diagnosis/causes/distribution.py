@@ -35,7 +35,7 @@ from parity.diagnosis.causes._substitution import (
     rounded,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_fit, first_that_fits, fix
+from parity.diagnosis.causes.combinators import first_fitting, first_that_fits, fix
 from parity.operations import DIVISIONS, LOGARITHMS
 from parity.tape import Array, Op
 
@@ -69,7 +69,7 @@ SCALES: Mapping[str, Callable[[Array], Array]] = {
 
 
 @cause("scale-parameterisation")
-@first_fit
+@first_fitting
 def scale_parameterisation(case: Case) -> Iterator[Explanation]:
     """What the network gives is taken for another form of the scale: log-std, std or variance.
 
@@ -131,7 +131,7 @@ def _scales(case: Case, value: int) -> bool:
 
 
 @cause("squash-missing")
-@first_fit
+@first_fitting
 def squash_missing(case: Case) -> Iterator[Explanation]:
     """The action is not squashed into its bounds.
 

@@ -30,7 +30,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import with_leaves
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
@@ -67,6 +67,7 @@ def expectation_axis(case: Case) -> Iterator[Explanation]:
 
 
 @cause("expectation-axis")
+@first_fitting
 def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
     """The expectation of as many distributions as there are atoms is taken the other way.
 
@@ -75,10 +76,7 @@ def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the probabilities with the two axes exchanged give the
         candidate's value; the support is weighed along one of them.
     """
-    return first_that_fits(case, _exchanged_axes(case, inside_reference(case)))
-
-
-def _exchanged_axes(case: Case, reference: Inside) -> Iterator[Explanation]:
+    reference = inside_reference(case)
     for value in reference.entering:
         x = reference.array(value)
         if x.ndim < 2 or is_probabilities(x) is None:
@@ -159,12 +157,8 @@ def _weighs_probabilities(case: Case, support: int) -> bool:
     )
 
 
-def _atoms(like: Array, low: float, high: float) -> Array:
-    return np.linspace(low, high, like.size).reshape(like.shape)
-
-
 def _with_range(case: Case, value: int, low: float, high: float) -> Predict:
-    return with_value(case, value, partial(_atoms, low=low, high=high))
+    return with_value(case, value, lambda z: np.linspace(low, high, z.size).reshape(z.shape))
 
 
 def _range(case: Case, value: int) -> tuple[float, float] | None:
@@ -189,6 +183,7 @@ def _range(case: Case, value: int) -> tuple[float, float] | None:
 
 
 @cause("atoms-actions-order")
+@first_fitting
 def atoms_actions_order(case: Case) -> Iterator[Explanation]:
     """The outputs of a distributional head are split as atoms by actions, not actions by atoms.
 
@@ -196,10 +191,7 @@ def atoms_actions_order(case: Case) -> Iterator[Explanation]:
     Proof: the reference's head, its outputs reordered from (actions, atoms) to (atoms, actions),
         gives the candidate's value.
     """
-    return first_that_fits(case, _split_the_other_way(case, inside_reference(case)))
-
-
-def _split_the_other_way(case: Case, reference: Inside) -> Iterator[Explanation]:
+    reference = inside_reference(case)
     for value in reference.entering:
         flat = reference.array(value)
         for actions, atoms, probable in _splits(case, flat.shape[-1]) if flat.ndim > 1 else ():
@@ -264,6 +256,7 @@ def _resplit(flat: Array, actions: int, atoms: int) -> Array:
 
 
 @cause("quantile-fractions")
+@first_fitting
 def quantile_fractions(case: Case) -> Iterator[Explanation]:
     """The fractions of the quantiles are others: i / n or (i + 1) / n instead of (i + 1/2) / n.
 
@@ -271,14 +264,9 @@ def quantile_fractions(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with the candidate's fractions in the place of its own give
         the candidate's value.
     """
-    yield from first_that_fits(case, _other_fractions(case))
-    yield from first_that_fits(case, _complement(case, inside_reference(case)))
-
-
-def _other_fractions(case: Case) -> Iterator[Explanation]:
-    mine = dict(_constants(inside_reference(case)))
+    reference = inside_reference(case)
     candidate = [array for _, array in _constants(inside_candidate(case))]
-    for value, array in mine.items():
+    for value, array in dict(_constants(reference)).items():
         fractions = _fractions(array)
         if fractions is None:
             continue
@@ -296,6 +284,7 @@ def _other_fractions(case: Case) -> Iterator[Explanation]:
                 with_leaves(case, {value: another.reshape(array.shape)}),
                 parameters={"fractions": named},
             )
+    yield from _complement(case, reference)
 
 
 def _constants(inside: Inside) -> Iterator[tuple[int, Array]]:
@@ -356,11 +345,6 @@ def _complement(case: Case, reference: Inside) -> Iterator[Explanation]:
             yield Explanation(
                 "quantile-fractions",
                 "the fractions are taken as 1 - tau; the reference takes tau",
-                with_value(case, value, _one_minus),
+                with_value(case, value, partial(np.subtract, 1.0)),
                 parameters={"fractions": ("tau", "1 - tau")},
             )
-
-
-def _one_minus(tau: Array) -> Array:
-    result: Array = 1 - tau
-    return result

@@ -23,7 +23,7 @@ from parity.diagnosis.causes._substitution import (
     subsets,
     with_value,
 )
-from parity.diagnosis.causes.combinators import all_that_fit, first_that_fits
+from parity.diagnosis.causes.combinators import all_fitting, first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.tape import Array, Replay, Tape
@@ -43,26 +43,21 @@ def _centres(view: RegionView, run: Replay, one: Reduction) -> bool:
     a = run.array(one.source)
     later = [value for op in view.readers(OPS_TO_THE_SUM) for value in op.outputs]
     inside = [value for op in view.ops for value in op.outputs]
-    centre = reduce(a, one.kind, one.axes, True)
+    taken_off = reduce(a, one.kind, one.axes, True).take([0], axis=one.axes[0])
     for value in (*inside, *later):
         if tape.values[value].shape != a.shape:
             continue
         with np.errstate(all="ignore"):
             rest = run.array(value) - a
-            scale = float(np.abs(run.array(value)).max()) + float(np.abs(a).max())
+            bound = SAME_ADVANTAGE * float(np.abs(run.array(value)).max() + np.abs(a).max())
         first = rest.take([0], axis=one.axes[0])
-        if not np.abs(rest - first).max() <= SAME_ADVANTAGE * scale:
+        if not np.abs(rest - first).max() <= bound:
             continue
-        taken_off = centre.take([0], axis=one.axes[0])
-        if _is_multiple(first, taken_off, SAME_ADVANTAGE * scale):
+        if _is_multiple(first, taken_off, bound):
             continue  # the advantages themselves, or with nothing but their centre added
         if not _is_joined(tape, one.source, value):
             continue  # as a log-softmax, which takes off a number of its own
-        value_stream = first + taken_off
-        if (
-            np.abs(value_stream).max() > SAME_ADVANTAGE * scale
-            and np.ptp(value_stream) > SAME_ADVANTAGE * scale
-        ):
+        if np.ptp(first + taken_off) > bound:  # the states' values
             return True
     return False
 
@@ -113,6 +108,7 @@ def dueling_mean(case: Case) -> Iterator[Explanation]:
 
 
 @cause("dueling-not-centered", enclosures=True)
+@all_fitting
 def dueling_not_centred(case: Case) -> Iterator[Explanation]:
     """The mean of the advantages is not taken off: Q = v + a.
 
@@ -120,10 +116,6 @@ def dueling_not_centred(case: Case) -> Iterator[Explanation]:
         action is the same.
     Proof: the reference's head with zeros in the place of the mean gives the candidate's Q-values.
     """
-    yield from all_that_fit(case, _without_centre(case))
-
-
-def _without_centre(case: Case) -> Iterator[Explanation]:
     found = list(reductions(inside_reference(case)))
     candidate = [other.kind for other in reductions(inside_candidate(case))] if found else []
     end = case.reference.tape.before_moves(case.reference.end)

@@ -22,7 +22,7 @@ from parity.diagnosis.causes._context import (
 )
 from parity.diagnosis.causes._limits import SPLITS_TRIED
 from parity.diagnosis.causes._weights import changes, kernel_layout, same, with_leaves
-from parity.diagnosis.causes.combinators import first_fit
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.tape import Array
@@ -31,7 +31,7 @@ Reorder = Callable[[Array], Array]
 
 
 @cause("head-split-order", "weight-not-transposed", "rope-pairing", "spatial-swap", "channel-order")
-@first_fit
+@first_fitting
 def entering_arranged(case: Case) -> Iterator[Explanation]:
     """The inputs are split in another order: heads, halves, rows and columns, channels.
 
@@ -117,7 +117,7 @@ def _kernels(view: RegionView) -> list[tuple[LeafView, Array]]:
 
 
 @cause("spatial-swap")
-@first_fit
+@first_fitting
 def kernels_exchanged(case: Case) -> Iterator[Explanation]:
     """The candidate's own kernels hold rows and columns exchanged.
 

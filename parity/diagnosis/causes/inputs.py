@@ -30,7 +30,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import changes
-from parity.diagnosis.causes.combinators import first_fit
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
@@ -54,7 +54,7 @@ def from_input(tape: Tape, value: int) -> bool:
 
 
 @cause("input-channel-order", "frame-order", "axis-order")
-@first_fit
+@first_fitting
 def input_order(case: Case) -> Iterator[Explanation]:
     """The channels of an image, the frames of a stack, or an axis, come in another order.
 
@@ -146,7 +146,7 @@ def _numbers(array: Array) -> float | tuple[float, ...]:
 
 
 @cause("input-scale", "input-normalisation")
-@first_fit
+@first_fitting
 def input_scale(case: Case) -> Iterator[Explanation]:
     """The input is scaled or normalised otherwise, twice, or not at all.
 

@@ -33,7 +33,7 @@ from parity.diagnosis.causes._context import (
 from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import with_value
-from parity.diagnosis.causes.combinators import first_fit
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
@@ -263,7 +263,7 @@ def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
 
 
 @cause("flatten-order", "head-split-order")
-@first_fit
+@first_fitting
 def moved_otherwise(case: Case) -> Iterator[Explanation]:
     """What a region computes with is reshaped or transposed otherwise before.
 
@@ -301,7 +301,7 @@ def _moved(view: RegionView) -> list[int]:
 
 
 @cause("flatten-order", "head-split-order")
-@first_fit
+@first_fitting
 def read_as_it_lies(case: Case) -> Iterator[Explanation]:
     """An input lies in another order on the candidate's side, and is read as if it did not.
 

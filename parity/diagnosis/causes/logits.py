@@ -17,14 +17,13 @@ from parity.diagnosis.causes._substitution import (
     is_probabilities,
     with_value,
 )
-from parity.diagnosis.causes.combinators import all_that_fit, first_that_fits
+from parity.diagnosis.causes.combinators import all_fitting
 from parity.diagnosis.causes.softmax import log_softmax, softmax, sums
 from parity.tape import Array
 
 
 def _normalised(x: Array, axis: Axes) -> Array:
-    result: Array = x / x.sum(axis=axis, keepdims=True)
-    return result
+    return np.asarray(x / x.sum(axis=axis, keepdims=True))
 
 
 # what a distribution makes of its parameters, by what it takes them for
@@ -39,6 +38,7 @@ _READINGS: Mapping[str, Mapping[str, Callable[[Array, Axes], Array]]] = {
 
 
 @cause("logits-vs-probabilities", enclosures=True)
+@all_fitting
 def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
     """Logits are taken for probabilities, or probabilities for logits.
 
@@ -48,32 +48,25 @@ def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
         the input.
     """
     x = case.first.x
-    yield from first_that_fits(case, _of_sigmoid(case))
+    yield from _of_sigmoid(case)
     if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
         return
     for reference, candidate in itertools.permutations(_READINGS, 2):
         if "logits" not in (reference, candidate):
             continue
-        for name in ("softmax", "log_softmax"):
-            if name not in _READINGS[reference] or name not in _READINGS[candidate]:
-                continue
+        for name in (name for name in _READINGS[reference] if name in _READINGS[candidate]):
             if name == "softmax" and is_probabilities(x) is not None:
                 continue  # what is a probability already is not read: a second softmax
-            axes = [one for one in sums(case.first.reference, name) if len(one) == 1]
-            yield from all_that_fit(
-                case,
-                (
-                    Explanation(
+            for axes in sums(case.first.reference, name):
+                if len(axes) == 1:
+                    yield Explanation(
                         "logits-vs-probabilities",
                         f"the input is taken for {candidate}; "
                         f"the reference takes it for {reference}",
-                        of_x(_READINGS[candidate][name], axis),
-                        of_x(_READINGS[reference][name], axis),
+                        of_x(_READINGS[candidate][name], axes),
+                        of_x(_READINGS[reference][name], axes),
                         {"taken for": (reference, candidate)},
                     )
-                    for axis in axes
-                ),
-            )
 
 
 # what a loss of two classes makes of a probability, or of a logit

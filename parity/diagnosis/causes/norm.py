@@ -23,7 +23,7 @@ from parity.diagnosis.causes._attested import (
 )
 from parity.diagnosis.causes._substitution import Axes, spell
 from parity.diagnosis.causes._weights import with_leaves
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.normalisation import (
     AffineMap,
     Form,
@@ -82,6 +82,7 @@ def normalisation(case: Case) -> Iterator[Explanation]:
 
 
 @cause("norm-affine-missing")
+@first_fitting
 def affine_missing(case: Case) -> Iterator[Explanation]:
     """What is normalised is not scaled, or not shifted, before the next layer.
 
@@ -105,29 +106,19 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
     ]
     pairs = (pair for pair in itertools.product(ones, zeros) if pair[0][1] is not pair[1][1])
     tried = (*((one,) for one in (*ones, *zeros)), *pairs)
-    yield from first_that_fits(
-        case,
-        (
-            _without_affine(case, chosen)
-            for chosen in tried
-            if not any((leaf.array == number).all() for _, leaf, number in chosen)
-        ),
-    )
-
-
-def _without_affine(case: Case, chosen: tuple[tuple[str, LeafView, float], ...]) -> Explanation:
-    missing = [part for part, _, _ in chosen]
-    return Explanation(
-        "norm-affine-missing",
-        f"what is normalised is used without the {' and '.join(missing)} that the reference "
-        "applies",
-        with_leaves(
-            case, {leaf.id: np.full_like(leaf.array, number) for _, leaf, number in chosen}
-        ),
-        parameters=dict.fromkeys(missing, (True, False)),
-        cost=len(chosen) - 1,
-        unproved=of_no_effect(case),
-    )
+    for chosen in tried:
+        missing = [part for part, _, _ in chosen]
+        leaves = {leaf.id: np.full_like(leaf.array, number) for _, leaf, number in chosen}
+        if not any((leaf.array == number).all() for _, leaf, number in chosen):
+            yield Explanation(
+                "norm-affine-missing",
+                f"what is normalised is used without the {' and '.join(missing)} that the "
+                "reference applies",
+                with_leaves(case, leaves),
+                parameters=dict.fromkeys(missing, (True, False)),
+                cost=len(chosen) - 1,
+                unproved=of_no_effect(case),
+            )
 
 
 @cause("lrn-parameters", enclosures=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,13 +20,13 @@ from parity.diagnosis.causes._substitution import (
     inside_candidate,
     inside_reference,
     is_probabilities,
-    shortest,
     spell,
     subsets,
     sums_to_one,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
+from parity.diagnosis.causes.combinators import first_fitting, other_parameter
+from parity.diagnosis.normalisation import plain
 from parity.operations import EXPONENTIALS, SOFTMAXES
 from parity.tape import Array
 
@@ -192,13 +191,16 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
     x = case.first.x
     if x.shape != case.first.reference.shape or x.shape != case.first.candidate.shape:
         return
-    for name in FORMS:
-        for axes in sums(case.first.reference, name):
-            found = list(_at_another_temperature(case, name, axes))
-            yield from found
-            if found:
-                return
-    if _softmax_follows(case):
+    tempered = (
+        one
+        for name in FORMS
+        for axes in sums(case.first.reference, name)
+        for one in _at_another_temperature(case, name, axes)
+    )
+    found = next(tempered, None)
+    if found is not None:
+        yield found
+    elif _softmax_follows(case):
         yield from other_parameter(case, np.divide, _divisor, partial(_divided, case))
 
 
@@ -217,7 +219,7 @@ def _at_another_temperature(case: Case, name: str, axes: Axes) -> Iterator[Expla
         square = float(np.vdot(centred, centred))
         if slope <= 0 or not square or not close(form(x, square / slope), y):
             return None
-        return _written(square / slope)
+        return plain(square / slope, 1e-6, 11)
 
     def claim(reference: float, candidate: float) -> Explanation:
         return Explanation(
@@ -255,7 +257,7 @@ def _divisor(x: Array, y: Array) -> float | None:
     """The positive number by which x is divided in y."""
     square = float(np.vdot(x, x))
     factor = float(np.vdot(x, y)) / square if square else 0.0
-    return _written(1 / factor) if factor > 0 and close(x * factor, y) else None
+    return plain(1 / factor, 1e-6, 11) if factor > 0 and close(x * factor, y) else None
 
 
 def _scales_products(case: Case, temperatures: tuple[float, float]) -> bool:
@@ -284,11 +286,8 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     return False
 
 
-def _written(exact: float) -> float:
-    return shortest(exact, lambda one: math.isclose(one, exact, rel_tol=1e-6))
-
-
 @cause("double-softmax")
+@first_fitting
 def double_softmax(case: Case) -> Iterator[Explanation]:
     """Softmax is taken of what is a softmax already.
 
@@ -296,10 +295,6 @@ def double_softmax(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on softmax of its probabilities give the candidate's value;
         or the candidate's, without its second softmax, the reference's.
     """
-    return first_that_fits(case, _once_more_or_less(case))
-
-
-def _once_more_or_less(case: Case) -> Iterator[Explanation]:
     reference, candidate = inside_reference(case), inside_candidate(case)
     for value in reference.values:
         axes = is_probabilities(reference.array(value)) or _softmax_of(reference, value)

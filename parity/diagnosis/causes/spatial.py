@@ -211,12 +211,9 @@ def _slide_of(
     side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array
 ) -> Slide | None:
     """A side's slide, read off what it gives from the source's input and kernel."""
-    guess = replace(
-        _as_wide((site or source).slide, x.ndim - 2),
-        kind=source.slide.kind,
-        size=source.slide.size,
-        groups=source.slide.groups,
-    )
+    own, ones = (site or source).slide, (1,) * (x.ndim - 2)  # further axes are the first
+    stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
+    guess = replace(source.slide, stride=stride, dilation=dilation)
     fitting = (_with_rank(value, x.ndim) for value in _observed(side, site, source))
     found = read_off([one for one in fitting if one is not None], x, guess, source.kernel)
     if found is not None or source.kernel is None or not _is_hidden(site):
@@ -340,18 +337,3 @@ def _with_rank(array: Array, rank: int) -> Array | None:
     if any(n != 1 for n in array.shape[2 : 2 + extra]):
         return None
     return array.reshape(*array.shape[:2], *array.shape[2 + extra :])
-
-
-def _as_wide(slide: Slide, rank: int) -> Slide:
-    """A slide with as many axes of space; further ones are of length 1 and come first."""
-
-    def fit(numbers: tuple[int, ...]) -> tuple[int, ...]:
-        return ((1,) * rank + numbers)[-rank:]
-
-    return replace(
-        slide,
-        size=fit(slide.size),
-        pads=((0, 0),) * rank,
-        stride=fit(slide.stride),
-        dilation=fit(slide.dilation),
-    )
