@@ -113,7 +113,7 @@ def _stated(report: Any) -> list[str]:
         )
         lines.append(f"{_place(one.reference)} | {_place(one.candidate)} | {explained}")
     # Keras numbers its layers by what was built before in the process
-    return [re.sub(r"_\d+\b", "_N", line) for line in lines]
+    return [re.sub(r"_\d+\b", "", line) for line in lines]
 
 
 def _place(site: Any) -> str:

@@ -36,7 +36,7 @@ SORTING = 0.5
 EXPLAINING = 0.75
 LEAST = 0.15  # that the first place is looked for, however late it is
 
-PLACES = "further places where the models part"
+PLACES = "further places where the models diverge"
 KINDS = "what kind of difference some of them are"
 EXPLANATIONS = "explanations"
 MEMORY = "explanations of values that are too large"

@@ -11,6 +11,7 @@ import os
 import sys
 import sysconfig
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -54,7 +55,7 @@ class CallStack:
         self._root = root
         self._separator = separator
         self._named: list[object] = []  # kept alive, so that identities are never reused
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self._levels = [_Level(None, 0, (), None, "")]  # the outermost first
         self._depth: dict[FrameType, int] = {}
         self._lines: dict[tuple[int, int], Frame] = {}
@@ -116,18 +117,16 @@ class CallStack:
             return outer
         known = self._layers.get(id(layer))
         if known is None:
-            own = getattr(layer, "name", None)
-            name = own if isinstance(own, str) and own else self._invent(layer)
+            name = getattr(layer, "name", None)
+            if not (isinstance(name, str) and name):
+                name = type(layer).__name__
+                count = self._counts[name]
+                self._counts[name] += 1
+                name = f"{name}_{count}" if count else name
             known = f"{outer}{self._separator}{name}" if outer else name
             self._layers[id(layer)] = known
             self._named.append(layer)
         return known
-
-    def _invent(self, layer: object) -> str:
-        name = type(layer).__name__
-        count = self._counts.get(name, 0)
-        self._counts[name] = count + 1
-        return f"{name}_{count}" if count else name
 
 
 # In a wheel the examples lie inside this package, and are a user's code all the same.

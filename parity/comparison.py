@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from parity import budget
@@ -71,16 +71,6 @@ def compare(
         return _compared(reference, candidates, inputs, formula)
 
 
-@dataclass(frozen=True)
-class _Reference:
-    """The reference as it ran, and a run of it that was not recorded."""
-
-    model: Model
-    inputs: Inputs
-    side: Indexed
-    run: PlainRun
-
-
 def _compared(
     reference: Any,
     candidates: Sequence[Any],
@@ -94,15 +84,17 @@ def _compared(
     given = [inputs_of(model, models[0], inputs) for model in models]
     formula_tape = None if formula is None else record_formula(formula, given[0])
     phases = Phases(_RECORDING + _REPLAYING + WHOLE * len(candidates))
-    first = _recorded_reference(models[0], given[0], phases)
+    side, first = _recorded_reference(models[0], given[0], phases)
     comparisons = []
     for model, arrays in zip(models[1:], given[1:], strict=True):
         phases.begin(f"recording {model.name}", RECORDING)
         with budget.spending():
-            comparisons.append(_with_candidate(first, model, arrays, formula_tape, phases))
+            model, tape = recorded(model, first.model, arrays)
+            second = plain_run(tape, model, arrays)
+            comparisons.append(_with_candidate(side, first, second, formula_tape, phases))
     phases.end()
     return Report(
-        reference=ModelSummary(first.model.name, first.model.framework, len(first.side.tape.ops)),
+        reference=ModelSummary(first.model.name, first.model.framework, len(side.tape.ops)),
         comparisons=tuple(comparisons),
         odd_one_out=odd_one_out(models[0].name, comparisons),
         versions={
@@ -112,7 +104,7 @@ def _compared(
     )
 
 
-def _recorded_reference(model: Model, inputs: Inputs, phases: Phases) -> _Reference:
+def _recorded_reference(model: Model, inputs: Inputs, phases: Phases) -> tuple[Indexed, PlainRun]:
     phases.begin(f"recording {model.name}", _RECORDING)
     model, tape = recorded(model, model, inputs)
     run = plain_run(tape, model, inputs)
@@ -123,28 +115,25 @@ def _recorded_reference(model: Model, inputs: Inputs, phases: Phases) -> _Refere
     except ReplayError as error:
         tape = with_counts_as_ran(tape, error)
         side = Indexed(tape, tape.replay("float64", after=ops))
-    return _Reference(model, inputs, side, run)
+    return side, run
 
 
 def _with_candidate(
-    reference: _Reference, model: Model, inputs: Inputs, formula: Tape | None, phases: Phases
+    side: Indexed, first: PlainRun, second: PlainRun, formula: Tape | None, phases: Phases
 ) -> Comparison:
-    model, tape = recorded(model, reference.model, inputs)
-    run = plain_run(tape, model, inputs)
-    others = reference.inputs
-    laid_out = lay_out(others, reference.model.input_layout, model.input_layout)
-    if not same_samples(others if reference.run.axis else laid_out, inputs, reference.run.axis):
-        run = replace(run, orders=())
-    side, runs = reference.side, (reference.run, run)
+    tape, given = second.tape, first.inputs
+    if not first.axis:
+        given = lay_out(given, first.model.input_layout, second.model.input_layout)
+    if not same_samples(given, second.inputs, first.axis):
+        second = replace(second, orders=())
+    runs = first, second
     try:
         found = compare_candidate(side, tape, runs, formula, phases)
     except ReplayError as error:
         side, tape = as_ran(side, tape, error)
         found = compare_candidate(side, tape, runs, formula, phases)
-    pair = reference.model, model
-    tapes = reference.side.tape, tape
-    found = explained_on_samples(found, pair, (others, inputs), tapes, compare)
-    caveats = [caveat for one in pair for caveat in lost(one.obj, one.name)]
+    found = explained_on_samples(found, runs, compare)
+    caveats = [caveat for one in runs for caveat in lost(one.model.obj, one.model.name)]
     return replace(found, caveats=(*found.caveats, *caveats))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 
 from parity.operation import Op, Value
 
@@ -102,14 +103,23 @@ class TapeGraph:
         """Whether a value is an output, or an operation on the way to one reads it."""
         return not self.used.isdisjoint(self.consumers[value]) or value in self.outputs.values()
 
+    def forward(
+        self, values: Iterable[int], reads: Callable[[Op], Iterable[int]] = attrgetter("inputs")
+    ) -> set[int]:
+        """Values and what is made of them.
+
+        Args:
+            reads: the values by which something counts as made of them; default all its inputs.
+        """
+        found = set(values)
+        for op in self.ops:
+            if not found.isdisjoint(reads(op)):
+                found.update(op.outputs)
+        return found
+
     def descendants(self, value: int) -> set[int]:
         """Values that depend on a value, without itself."""
-        found = {value}
-        for op in self.ops[self.values[value].op + 1 :]:
-            if not found.isdisjoint(op.inputs):
-                found.update(op.outputs)
-        found.discard(value)
-        return found
+        return self.forward([value]) - {value}
 
     def computing_readers(self, values: Iterable[int]) -> list[Op]:
         """The operations that compute with values, moves left out, in the order of the tape."""
@@ -175,8 +185,4 @@ class TapeGraph:
 
     def moved(self, *values: int) -> set[int]:
         """Values and what is made of them by moves alone."""
-        found = set(values)
-        for op in self.ops:
-            if op.role == "move" and not found.isdisjoint(op.inputs):
-                found.update(op.outputs)
-        return found
+        return self.forward(values, lambda op: op.inputs if op.role == "move" else ())

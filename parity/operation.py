@@ -1,16 +1,22 @@
-"""One operation of a tape, and one value that it reads or gives."""
+"""One operation of a tape, one value that it reads or gives, and the verbs that run it again."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from parity.arrays import Array
 from parity.draws.draw import Draw
 from parity.operations import kernel_name
 from parity.site import Site
 
+if TYPE_CHECKING:
+    from parity.frameworks.traits import Traits
+
+Native = Any  # a framework's own tensor
+Precision = Literal["float64"] | None  # None: as recorded
 LeafKind = Literal["input", "parameter", "buffer", "constant"]
 ValueKind = Literal["input", "parameter", "buffer", "constant", "computed"]
 
@@ -72,3 +78,29 @@ class Op:
         for name, setting in self.attributes.items():
             for one in setting if isinstance(setting, (tuple, list)) else (setting,):
                 yield name, one
+
+
+class Adapter(Protocol):
+    """The verbs by which a framework replays; a module of parity/frameworks/ implements them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def WORDS(self) -> Mapping[str, str]:  # noqa: N802
+        """The word of `parity.operations` that each kernel is, by `kernel_name`."""
+
+    @property
+    def TRAITS(self) -> Traits:  # noqa: N802
+        """What is particular to the framework."""
+
+    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
+        """Runs `op` again on `arguments` (one for each of `op.inputs`), without side effects."""
+
+    def cast(self, array: Native, precision: Precision) -> Native:
+        """The same values in float64 if they are floating and `precision` is set."""
+
+    def to_numpy(self, array: Native) -> Array:
+        """The contents as NumPy; shares memory where it can, so callers must not write to it."""
+
+    def from_numpy(self, array: Array) -> Native: ...

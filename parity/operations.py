@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+
+def _as_named(words: str) -> dict[str, str]:
+    """Words that say by themselves what they compute."""
+    return dict.fromkeys(words.split(), "")
+
+
 # Word: what it computes of x, y, ... in the order of the operation's inputs.
 WORDS: Mapping[str, str] = {
     # element by element
@@ -44,10 +50,7 @@ WORDS: Mapping[str, str] = {
     "ceil": "rounded up",
     "round": "rounded to the nearest, halves to even",
     "truncate": "rounded towards zero",
-    "sin": "",
-    "cos": "",
-    "tan": "",
-    "erf": "",
+    **_as_named("sin cos tan erf"),
     "erfc": "1 - erf(x)",
     "maximum": "the larger of x and y",
     "minimum": "the smaller of x and y",
@@ -61,15 +64,9 @@ WORDS: Mapping[str, str] = {
     "divide_add": "x + w * y / z",
     "where": "x where a mask is set, y elsewhere",
     "masked_fill": "a number where a mask is set, x elsewhere",
-    "equal": "",
-    "not_equal": "",
-    "less": "",
-    "less_equal": "",
-    "greater": "",
-    "greater_equal": "",
-    "logical_and": "",
-    "logical_or": "",
-    "logical_not": "",
+    **_as_named(
+        "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not"
+    ),
     # activations
     "sigmoid": "1 / (1 + exp(-x))",
     "tanh": "",
@@ -96,9 +93,7 @@ WORDS: Mapping[str, str] = {
     "cross_entropy": "the negative log-softmax, or log-sigmoid, of what is labelled",
     "dropout": "some elements zero, the others scaled up",
     # along axes
-    "sum": "",
-    "mean": "",
-    "product": "",
+    **_as_named("sum mean product"),
     "max": "the largest along axes",
     "min": "the smallest along axes",
     "variance": "",
@@ -107,13 +102,7 @@ WORDS: Mapping[str, str] = {
     "norm": "the root of the sum of squares, or another p's",
     "log_sum_exp": "log(sum(exp(x)))",
     "min_and_max": "both",
-    "all": "",
-    "any": "",
-    "argmax": "",
-    "argmin": "",
-    "cumulative_sum": "",
-    "sort": "",
-    "top_k": "",
+    **_as_named("all any argmax argmin cumulative_sum sort top_k"),
     # products
     "dense": "x @ W + b in one operation, of two axes",
     "matmul": "x @ y, of two axes or of more",
@@ -134,8 +123,7 @@ WORDS: Mapping[str, str] = {
     "local_response_norm": "by neighbouring channels",
     "weight_norm": "a weight as a length and a direction",
     # pools
-    "max_pool": "",
-    "average_pool": "",
+    **_as_named("max_pool average_pool"),
     "adaptive_average_pool": "to a given size",
     "adaptive_max_pool": "to a given size",
     # recurrence and attention
@@ -164,24 +152,17 @@ WORDS: Mapping[str, str] = {
     "embedding": "rows of a table by their numbers",
     "embedding_bag": "sums or means of such rows",
     "gather": "elements by indices",
-    "space_to_batch": "",
-    "batch_to_space": "",
-    "space_to_depth": "",
-    "depth_to_space": "",
-    "resize_nearest": "",
-    "resize_linear": "",
-    "resize_cubic": "",
-    "resize_area": "",
+    **_as_named(
+        "space_to_batch batch_to_space space_to_depth depth_to_space resize_nearest "
+        "resize_linear resize_cubic resize_area"
+    ),
     "sample_grid": "an image at given places",
     "unpool": "a pool reversed",
     # made of nothing
-    "zeros": "",
-    "ones": "",
-    "fill": "",
-    "range": "",
-    "one_hot": "",
+    **_as_named("zeros ones fill range one_hot"),
     "shape": "the sizes of a tensor",
 }
+
 
 # Words that are asked for together.
 ADDITIONS = frozenset(("add", "add_all", "bias_add"))

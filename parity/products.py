@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_letters
+from string import ascii_letters, ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from parity.tape import Op, Tape
+
+
+_BATCH = ascii_uppercase  # of axes before those of matrices, the last of them for the last
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,22 @@ class Product:
     transposed: tuple[bool, bool] = (False, False)
     equation: str = ""
 
-    @property
-    def letters(self) -> tuple[str, str, str]:
-        """The axes of both factors and of the result; "" each where there is no equation."""
-        if not self.equation:
-            return "", "", ""
-        left, right, result = self.equation.replace("->", ",").split(",")
-        return left, right, result
+    def letters(self, ranks: Sequence[int]) -> tuple[str, str, str]:
+        """A letter for each axis of both factors and of the result: the same where they meet.
+
+        Args:
+            ranks: of both factors.
+        """
+        if self.equation:
+            left, right, result = self.equation.replace("->", ",").split(",")
+            return left, right, result
+        words = []
+        for rank, matrix, is_transposed in zip(ranks, ("rs", "sc"), self.transposed, strict=True):
+            own = matrix if rank > 1 else "s"
+            batch = _BATCH[len(_BATCH) - rank + len(own) :]
+            words.append(batch + (own[::-1] if is_transposed else own))
+        batch = max((word.rstrip("rsc") for word in words), key=len)
+        return words[0], words[1], batch + "r" * (ranks[0] > 1) + "c" * (ranks[1] > 1)
 
 
 def product_of(op: Op, tape: Tape, dense_transposed: bool = False) -> Product | None:

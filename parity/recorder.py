@@ -20,6 +20,7 @@ import numpy as np
 from parity.callstack import CallStack
 from parity.draws.draw import Draw, Gave, Transform
 from parity.draws.host import Host, HostDraw
+from parity.graph import TapeGraph
 from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
 from parity.operations import kernel_name
@@ -245,14 +246,15 @@ class Recorder:
         model: str,
         inputs: Mapping[str, int],
         outputs: Mapping[str, int],
-        returned: Outputs | None = None,
+        returned: Outputs,
     ) -> Tape:
         """The tape; `returned` is what the model returned, flattened."""
         self._stack.forget()  # a frame holds its locals, this recorder with all values among them
-        by_host = {
+        unnamed = {one.id for one in self.values if one.kind == "constant" and not one.name}
+        by_host = {  # of which nothing is known but what they were
             name
-            for name, item in (returned or {}).items()
-            if isinstance(item, (np.ndarray, np.generic)) and self._is_unknown(outputs[name])
+            for name, item in returned.items()
+            if isinstance(item, (np.ndarray, np.generic)) and outputs[name] in unnamed
         }
         if self.reads.baked or self.reads.baked_leaves:
             where = f" ({self.reads.first})" if self.reads.first else ""
@@ -269,64 +271,59 @@ class Recorder:
             dict(outputs),
             self.recorded,
             self.caveats,
-            other_outputs=returned.others if returned is not None else {},
+            other_outputs=returned.others,
             by_value=frozenset(by_host),
             states=frozenset(self.states),
             baked_ops=frozenset(self.reads.baked),
             baked_leaves=frozenset(self.reads.baked_leaves),
             rounded_ops=frozenset(self.reads.rounded),
-            lost_draws=self._lost_draws(model, set(outputs.values())),
-            numbers=returned.numbers if returned is not None else {},
-            classes=returned.classes if returned is not None else {},
+            lost_draws=list(filter(None, [self._lost_draw(model, set(outputs.values()))])),
+            numbers=returned.numbers,
+            classes=returned.classes,
         )
 
-    def _is_unknown(self, value: int) -> bool:
-        """Whether nothing is known of a value but what it was."""
-        return self.values[value].kind == "constant" and not self.values[value].name
-
-    def _lost_draws(self, model: str, outputs: set[int]) -> list[str]:
-        noise: set[int] = set()
-        for op in self.ops:
-            if op.role == "random" or not noise.isdisjoint(op.inputs):
-                noise.update(op.outputs)
+    def _lost_draw(self, model: str, outputs: set[int]) -> str:
+        """Why a draw's effect is not on the tape; "" where all are."""
+        drawn = (value for op in self.ops if op.role == "random" for value in op.outputs)
+        noise = TapeGraph(self.ops, self.values, {}).forward(drawn)
         read = next((value for value in self._read if value in noise), None)
         if read is not None:
             site = self.ops[self.values[read].op].site
-            return [
+            return (
                 f"{model} branches on random draws in Python (behind {site.op} at {site.source}): "
                 "only the branch that was taken can be followed. Compute both branches in the "
                 "framework, or pass the samples in as inputs."
-            ]
+            )
         known = self.reads.back | outputs
         taken = next((one for one in self.reads.values if one in noise - known), None)
         if taken is not None:
             site = self.ops[self.values[taken].op].site
-            return [
+            return (
                 f"{model} gives random draws to Python (those behind {site.op} at {site.source}): "
                 "what Python does with them cannot be followed. Compute with them in the "
                 "framework, or pass the samples in as inputs."
-            ]
+            )
         if self.host.unseen:
-            return [
+            return (
                 f"{model} draws with {self.host.unseen[0]}, which is not followed: what its "
                 "numbers lead to is unknown. Draw in the framework, or pass the samples in as "
                 "inputs."
-            ]
+            )
         traced = next((one for one in self.host.draws if one.traced), None)
         if traced is not None:
-            return [
+            return (
                 f"{model} draws with numpy.random.{traced.name} in a tf.function, which draws when "
                 "it is traced and gives the same numbers ever after, while other draws in it are "
                 "made anew. Draw with tf.random, or outside of it"
-            ]
+            )
         lost = self.host.lost
         if not lost:
-            return []
-        return [
+            return ""
+        return (
             f"{model} draws with numpy.random.{lost[0].name} and computes with it outside its "
             "framework: what that leads to cannot be followed. Pass the samples in as inputs, or "
             "compute with them in the framework."
-        ]
+        )
 
     def site(self, kind: str) -> Site:
         """Where the program is now: the user's lines and the layer, read off the call stack."""

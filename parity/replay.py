@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parity.adapter import Native, Precision
 from parity.arrays import Array
 from parity.draws.draw import Transform
 from parity.errors import NoFloat64, ReplayError
 from parity.numerics.kernels import is_one_function
-from parity.operation import Op, Value
+from parity.operation import Native, Op, Precision, Value
 
 if TYPE_CHECKING:
     from parity.tape import Tape
@@ -107,10 +106,7 @@ class Replay:
         dtype = self.tape.values[value].dtype
         if array.dtype.kind == "f" and dtype.startswith(("int", "uint", "bool")):
             array = np.nan_to_num(array).astype(dtype)
-        native = self.tape.adapter.from_numpy(array)
-        if self.precision is None and self.tape.values[value].dtype == "bfloat16":
-            native = self.tape.adapter.to_bfloat16(native)  # which NumPy does not have
-        self.native[value] = native
+        self.native[value] = self.tape.native(array, self.precision or dtype)
         self._arrays[value] = array
 
     def draw(self, value: int, array: Array) -> None:
@@ -149,11 +145,10 @@ class Replay:
             return [adapter.cast(one, self.precision) for one in drawn]
         if self.precision is not None and op.outputs and op.outputs[0] in self.tape.tables:
             return [adapter.from_numpy(self.tape.tables[op.outputs[0]])]
-        if isinstance(op.call, Transform):
-            return self._transformed(op, op.call, arguments)
         try:
-            results = adapter.execute(op, arguments, self.precision)
-            if self.precision is not None and adapter.is_foreign(op):
+            results = self._run(op, arguments, self.precision)
+            foreign = not isinstance(op.call, Transform) and adapter.TRAITS.is_foreign(op)
+            if self.precision is not None and foreign:
                 self._check_kernel(op, self._typed(op, arguments), results)
             return results
         except Exception as error:
@@ -165,7 +160,7 @@ class Replay:
             reason = str(error) if expected else f"{_NOT_EXPECTED} {type(error).__name__}: {error}"
         as_recorded = [adapter.from_numpy(array) for array in self._typed(op, arguments)]
         try:
-            results = adapter.execute(op, as_recorded, None)
+            results = self._run(op, as_recorded, None)
         except Exception as error:
             raise ReplayError(
                 f"{op.kind} at {op.site.source} cannot be replayed: {error}"
@@ -176,14 +171,11 @@ class Replay:
         return [adapter.cast(result, self.precision) for result in results]
 
     def _check_kernel(self, op: Op, typed: Sequence[Array], results: Sequence[Native]) -> None:
-        """Compares a kernel's float64 results with its recorded ones; once for an operation.
+        """Refuses a kernel that is another function in float64 than in its recorded dtypes.
 
         Args:
             typed: its arguments in the recorded dtypes.
             results: what it gave for them in float64.
-
-        Raises:
-            NoFloat64: it is another function there.
         """
         adapter, known = self.tape.adapter, self.tape.kernels
 
@@ -203,15 +195,15 @@ class Replay:
             for value, argument in zip(op.inputs, arguments, strict=True)
         ]
 
-    def _transformed(self, op: Op, transform: Transform, arguments: list[Native]) -> list[Native]:
+    def _run(self, op: Op, arguments: list[Native], precision: Precision) -> list[Native]:
         adapter = self.tape.adapter
+        if not isinstance(op.call, Transform):
+            return adapter.execute(op, arguments, precision)
         dtypes = [self.tape.values[value].dtype for value in op.outputs]
         arrays = [adapter.to_numpy(argument) for argument in arguments]
-        results = map(adapter.from_numpy, transform(arrays, None if self.precision else dtypes))
-        return [
-            adapter.to_bfloat16(result) if not self.precision and dtype == "bfloat16" else result
-            for result, dtype in zip(results, dtypes, strict=True)
-        ]
+        results = op.call(arrays, dtypes, wide=precision is not None)
+        both = zip(results, dtypes, strict=True)
+        return [self.tape.native(result, precision or dtype) for result, dtype in both]
 
 
 def _dtype(value: Value) -> np.dtype[Any]:

@@ -6,36 +6,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from parity import budget
+from parity.diagnosis.replay_check import PlainRun
 from parity.findings import Divergence
-from parity.model import Inputs, Model, flatten_inputs, map_arrays, wrap
+from parity.model import flatten_inputs, map_arrays, wrap
 from parity.result import Comparison, Result
-from parity.tape import Array, Tape
+from parity.tape import Array
 
 _ELEMENTS = 1 << 18  # of the largest value, on the samples
 
 
 def explained_on_samples(
-    found: Comparison,
-    models: tuple[Model, Model],
-    fed: tuple[Inputs, Inputs],
-    tapes: tuple[Tape, Tape],
-    compare: Callable[..., Result],
+    found: Comparison, runs: tuple[PlainRun, PlainRun], compare: Callable[..., Result]
 ) -> Comparison:
     """A comparison whose divergences lacked memory to be explained, with causes of a smaller one.
 
-    A cause is note where the smaller one finds a divergence at the same two places. It is not
+    A cause is noted where the smaller one finds a divergence at the same two places. It is not
     proved: the other samples may differ for another reason.
 
     Args:
-        fed: the models' inputs.
         compare: `parity.compare`.
     """
     left = budget.current()
     if budget.MEMORY not in left.missed:
         return found
-    arrays = [array for one in fed for array in flatten_inputs(one).values()]
+    arrays = [array for one in runs for array in flatten_inputs(one.inputs).values()]
     counts = {len(array) if array.ndim else 0 for array in arrays}
-    largest = max(value.size for tape in tapes for value in tape.values)
+    largest = max(value.size for one in runs for value in one.tape.values)
     count = next(iter(counts))
     few = max(2, count * _ELEMENTS // largest)
     if len(counts) > 1 or few >= count or left.seconds_left <= 0:
@@ -44,9 +40,7 @@ def explained_on_samples(
     def first(array: Array) -> Array:
         return array[:few]
 
-    smaller = [
-        wrap(model, inputs=map_arrays(first, one)) for model, one in zip(models, fed, strict=True)
-    ]
+    smaller = [wrap(one.model, inputs=map_arrays(first, one.inputs)) for one in runs]
     report = compare(*smaller, seconds=left.seconds_left)
     note = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
     return replace(found, divergences=_explained(found.divergences, report.divergences, note))

@@ -7,19 +7,19 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from parity.adapter import Adapter as Adapter
-from parity.adapter import Native as Native
-from parity.adapter import Precision as Precision
 from parity.arrays import Array as Array
 from parity.budget import check
 from parity.graph import TapeGraph
+from parity.operation import Adapter as Adapter
 from parity.operation import LeafKind as LeafKind
+from parity.operation import Native as Native
 from parity.operation import Op as Op
+from parity.operation import Precision as Precision
 from parity.operation import Role as Role
 from parity.operation import Value as Value
 from parity.operation import ValueKind as ValueKind
@@ -111,6 +111,11 @@ class Tape:
         """A value as it was during the run."""
         return self.adapter.to_numpy(self.recorded[value])
 
+    def native(self, array: Array, dtype: str) -> Native:
+        """An array as the framework's own tensor, also in a dtype that NumPy does not have."""
+        tensor = self.adapter.from_numpy(array)
+        return self.adapter.TRAITS.to_bfloat16(tensor) if dtype == "bfloat16" else tensor
+
     def producer(self, value: int) -> Op | None:
         index = self.values[value].op
         return self.ops[index] if index >= 0 else None
@@ -121,15 +126,15 @@ class Tape:
         return next((op.attributes[own] for own in names if own in op.attributes), default)
 
     def window(self, op: Op) -> Window | None:
-        """See `Adapter.window`."""
+        """See `Traits.window`."""
         return self.adapter.TRAITS.window(op, self)
 
     def padding(self, op: Op) -> Padding | None:
-        """See `Adapter.padding`."""
+        """See `Traits.padding`."""
         return self.adapter.TRAITS.padding(op, self)
 
     def product(self, op: Op) -> Product | None:
-        """See `Adapter.product`."""
+        """See `Traits.product`."""
         return self.adapter.TRAITS.product(op, self)
 
     def is_baked(self, op: Op) -> bool:
@@ -143,6 +148,42 @@ class Tape:
     def before_moves(self, value: int) -> int:
         """The value that a chain of moves started from."""
         return self.graph.before_moves(value)
+
+    def as_recorded(self) -> Replay:
+        """The values as they were in the run."""
+        return Replay(self, None, self.recorded)
+
+    def moved_back(self, ops: int, values: int = 0) -> Tape:
+        """The same program, whose operations and values begin at these numbers."""
+
+        def places(found: Iterable[int], by: int) -> frozenset[int]:
+            return frozenset(one + by for one in found)
+
+        return replace(
+            self,
+            ops=[
+                replace(
+                    op,
+                    index=op.index + ops,
+                    inputs=tuple(value + values for value in op.inputs),
+                    outputs=tuple(value + values for value in op.outputs),
+                )
+                for op in self.ops
+            ],
+            values=[
+                replace(one, id=one.id + values, op=one.op + ops if one.op >= 0 else -1)
+                for one in self.values
+            ],
+            inputs={name: value + values for name, value in self.inputs.items()},
+            outputs={name: value + values for name, value in self.outputs.items()},
+            recorded={value + values: one for value, one in self.recorded.items()},
+            states=places(self.states, values),
+            baked_ops=places(self.baked_ops, ops),
+            baked_leaves=places(self.baked_leaves, values),
+            rounded_ops=places(self.rounded_ops, ops),
+            kernels={index + ops: is_one for index, is_one in self.kernels.items()},
+            tables={value + values: table for value, table in self.tables.items()},
+        )
 
     def replay(
         self,

@@ -1,6 +1,6 @@
 """How convolutions, pools and paddings go over their input, in one convention for all frameworks.
 
-An adapter reads its own attributes into these (`Adapter.window`, `Adapter.padding`); what compares
+An adapter reads its own attributes into these (`Traits.window`, `Traits.padding`); what compares
 two models, transfers weights or looks for causes reads no stride, padding or layout itself.
 """
 

@@ -32,6 +32,24 @@ def written_attentions(graph: Graph) -> Iterator[Step]:
         yield Step("attention", graph.tape.ops[ops[0]].site, ops, opaque=True)
 
 
+def attentions(graph: Graph) -> Iterator[Step]:
+    """Attention in a layer of its own: that layer and those below it, however they are split."""
+    for layer in dict.fromkeys(
+        op.site.layer
+        for op in graph.live.values()
+        if op.site.layer and op.index not in graph.owner
+        if op.word == "attention" or is_of_two_live(graph, op)
+    ):
+        below = tuple(layer + mark for mark in "./")
+        ops = [
+            op
+            for op in graph.live.values()
+            if op.site.layer == layer or op.site.layer.startswith(below)
+        ]
+        if sum(op.word in ("softmax", "attention") for op in ops) == 1:
+            yield Step("attention", ops[0].site, tuple(op.index for op in ops), opaque=True)
+
+
 @dataclass(frozen=True)
 class Core:
     """The attention itself: what it makes of queries, keys and values.

@@ -1,4 +1,4 @@
-"""Products with a weight of several axes, as a kernel shaped by heads: which are in, which out."""
+"""Products with a weight, as matrices or of several axes: which axes are in, which out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.architecture.graph import Graph
-from parity.tape import Array, Op
+from parity.tape import Array, Op, Tape
 
 Axes = tuple[int, ...]
 
@@ -37,24 +37,34 @@ class Contraction:
         return math.prod(shape[a] for a in self.out), math.prod(shape[a] for a in self.summed)
 
 
+def letters(tape: Tape, op: Op) -> tuple[str, str, str] | None:
+    """A letter for each axis of a product's factors and of its result."""
+    product = tape.product(op)
+    if product is None:
+        return None
+    found = product.letters([len(tape.values[v].shape) for v in product.factors])
+    return found if len(found[2]) == len(tape.values[op.outputs[0]].shape) else None
+
+
 def contraction(graph: Graph, op: Op) -> Contraction | None:
-    """An einsum or tensordot of one live value with one weight; None where it is another."""
-    live = [v for v in op.inputs if not graph.is_static(v)]
-    static = [v for v in op.inputs if graph.is_static(v)]
-    if len(op.inputs) != 2 or len(live) != 1 or len(static) != 1:
+    """A product of one live value with one weight of two axes or more; None where it is another."""
+    product, read = graph.tape.product(op), letters(graph.tape, op)
+    live = [v for v in product.factors if not graph.is_static(v)] if product is not None else []
+    if product is None or read is None or len(live) != 1:
         return None
-    product = graph.tape.product(op)
-    if product is None or not product.equation:
-        return None
-    first, second, result = product.letters
-    x, weight = (first, second) if op.inputs[0] == live[0] else (second, first)
+    first, second, result = read
+    weight_id = next(v for v in product.factors if v != live[0])
+    x, weight = (first, second) if product.factors[0] == live[0] else (second, first)
+    lengths = graph.tape.values[weight_id].shape
     summed = [a for a, letter in enumerate(weight) if letter in x and letter not in result]
-    out = [a for a, letter in enumerate(weight) if letter not in x and letter in result]
-    if not summed or not out or len(summed) + len(out) != len(weight) or len({*x}) != len(x):
+    own = [a for a, letter in enumerate(weight) if letter not in x and letter in result]
+    # an axis of length 1 before those of a matrix is none of many
+    out = [a for a, letter in enumerate(weight) if a in own or letter in result and lengths[a] == 1]
+    if not summed or not own or len(summed) + len(out) != len(weight) or len({*x}) != len(x):
         return None
     input_axes = tuple(x.index(weight[a]) for a in summed)
-    output_axes = tuple(result.index(weight[a]) for a in out)
-    return Contraction(live[0], static[0], input_axes, tuple(summed), tuple(out), output_axes)
+    output_axes = tuple(result.index(weight[a]) for a in own)
+    return Contraction(live[0], weight_id, input_axes, tuple(summed), tuple(out), output_axes)
 
 
 def laid_out(graph: Graph, op: Op, own: Array) -> Array:

@@ -66,10 +66,14 @@ class Graph:
             op = self.tape.producer(value)
         return value
 
+    def readers(self, value: int) -> list[Op]:
+        """The live operations that read a value."""
+        return [self.live[i] for i in self.tape.consumers[value] if i in self.live]
+
     def only_reader(self, value: int) -> Op | None:
         """The one live operation that reads a value, with moves left out."""
         while True:
-            readers = [self.live[i] for i in self.tape.consumers[value] if i in self.live]
+            readers = self.readers(value)
             if len(readers) != 1:
                 return None
             if readers[0].role != "move" or len(readers[0].outputs) != 1:
@@ -78,8 +82,7 @@ class Graph:
 
     def is_static(self, value: int) -> bool:
         """Whether no input of the model reaches a value."""
-        producer = self.tape.producer(value)
-        return self.tape.values[value].kind != "input" if producer is None else producer.static
+        return not self.tape.is_live(value)
 
     def weights(self, value: int) -> frozenset[int]:
         """The leaves with several numbers that a static value is made of."""

@@ -19,12 +19,15 @@ from parity.tape import Op, Tape
 from parity.walk_once import Once
 
 _QUOTIENTS = frozenset(("divide", "divide_from", "reciprocal"))
-_SUMS = ADDITIONS | {"subtract"}
-_ARITHMETIC = _QUOTIENTS | _SUMS | {"multiply", "multiply_add", "negate"}
+_OPERANDS = {  # of what is multiplied out
+    **dict.fromkeys((*ADDITIONS, "subtract", "multiply"), 2),
+    **{"negate": 1, "multiply_add": 3},
+}
 _ONE = frozenset(("batch_norm", "layer_norm"))
 
 _X, _ROOT = -1, -2  # in a term, beside the values that are its other factors
-_Terms = list[tuple[int, tuple[int, ...]]]  # signs and factors
+# Signs and factors of a value that is multiplied out; none where it is no sum of a few products.
+_Terms = list[tuple[int, tuple[int, ...]]]
 
 
 @dataclass
@@ -111,7 +114,8 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     if 0 in axes:
         width = math.prod(n for axis, n in enumerate(shape) if axis not in axes)
         return _Statistic("batch_norm", x, x, width, True) if centred else None
-    start = _before_reshape(graph, x) if x is not None else None
+    move = next(graph.moves_before(x), None) if x is not None else None
+    start = move.inputs[0] if move is not None else None
     if start is not None and len(shape) > len(values[start].shape) and centred:
         kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
         groups = {"groups": kept[0]} if len(kept) == 1 else {}
@@ -121,11 +125,6 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     width = math.prod(shape[a] for a in axes)
     kind = "layer_norm" if centred else "rms_norm"
     return _Statistic(kind, x, x, width, centred, {"normalised": width})
-
-
-def _before_reshape(graph: Graph, value: int) -> int | None:
-    op = graph.tape.producer(value)
-    return op.inputs[0] if op is not None and op.role == "move" and op.inputs else None
 
 
 def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op | None, int | None, bool]:
@@ -179,7 +178,7 @@ class _Norm:
         self._root, self._inverse, self._of = root, inverse, statistic
         self._x = statistic.x
         self._after = set(root.outputs)
-        self._known: dict[int, _Terms | None] = {}
+        self._known: dict[int, _Terms] = {}
 
     def step(self) -> Step | None:
         """The norm as far as it goes; None where what follows is none."""
@@ -187,7 +186,7 @@ class _Norm:
         for op in self._following():
             if found is not None and self._graph.only_reader(found[0].outputs[0]) is not op:
                 continue
-            roles = self._roles(self._terms(op.outputs[0]) or [])
+            roles = self._roles(self._terms(op.outputs[0]))
             if roles is not None:
                 found = op, roles
         if found is None or self._x is None:
@@ -203,7 +202,7 @@ class _Norm:
         todo, found = Once(self._readers(self._root)), []
         for index in todo:
             op = self._tape.ops[index]
-            if op.role == "move" or op.word in _ARITHMETIC:
+            if op.role == "move" or op.word in _QUOTIENTS or op.word in _OPERANDS:
                 self._after.update(op.outputs)
                 todo.add(self._readers(op))
             if op.role != "move" and index in self._graph.live:
@@ -230,40 +229,39 @@ class _Norm:
 
     # --- terms -----------------------------------------------------------------------------------
 
-    def _terms(self, value: int) -> _Terms | None:
-        """A value multiplied out; None where it is no sum of a few products."""
+    def _terms(self, value: int) -> _Terms:
         if value not in self._known:
-            self._known[value] = None
             self._known[value] = self._found(value)
         return self._known[value]
 
-    def _found(self, value: int) -> _Terms | None:
+    def _found(self, value: int) -> _Terms:
         if value == self._x:
             return [(1, (_X,))]
         if value in self._root.outputs:
-            return [(1, (_ROOT,))] if self._inverse else None
-        if self._x is None and value not in self._after and not self._graph.is_static(value):
+            return [(1, (_ROOT,))] if self._inverse else []
+        before_root, static = value not in self._after, self._graph.is_static(value)
+        if self._x is None and before_root and not static:
             return self._input(value)
         op = self._tape.producer(value)
         if op is not None and op.role == "move":
             own = self._graph.live_inputs(op) or op.inputs
-            inside = self._after.isdisjoint(op.outputs) and self._graph.is_static(value)
+            inside = self._after.isdisjoint(op.outputs) and static
             if len(own) == 1 and not inside:
                 return self._terms(own[0])
-        if self._graph.is_static(value) and value not in self._after:
+        if static and before_root:
             moved = self._tape.before_moves(value)
-            before, leaf = self._tape.producer(moved), self._tape.values[moved]
-            if before is not None and before.word == "negate":
-                return _negative(self._terms(before.inputs[0]))
-            return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else None
-        before = self._tape.producer(self._x) if self._x is not None else None
-        later = op is not None and (before is None or op.index > before.index)
-        found = self._multiplied_out(op) if op is not None and later else None
-        if found is None and value not in self._after:
+            made, leaf = self._tape.producer(moved), self._tape.values[moved]
+            if made is not None and made.word == "negate":
+                return _negative(self._terms(made.inputs[0]))
+            return [(1, (value,))] if leaf.size > 1 or leaf.kind != "constant" else []
+        made = self._tape.producer(self._x) if self._x is not None else None
+        later = op is not None and (made is None or op.index > made.index)
+        found = self._multiplied_out(op) if op is not None and later else []
+        if not found and before_root:
             return [(1, (value,))]
-        return found if found is not None and len(found) <= 3 else None
+        return found if len(found) <= 3 else []
 
-    def _input(self, value: int) -> _Terms | None:
+    def _input(self, value: int) -> _Terms:
         """Where only weights show the norm: x is what they are taken off, and multiplied with.
 
         What was only moved before, as by a flatten, is left before it.
@@ -272,13 +270,9 @@ class _Norm:
         own = self._graph.live_inputs(op) if op is not None else []
         if op is not None and len(op.inputs) == 2 and len(own) == 1:
             (other,) = set(op.inputs) - set(own)
-            sign = next(iter(self._terms(other) or [(0, ())]))[0]
-            less = (
-                own[0] == op.inputs[0]
-                if op.word == "subtract"
-                else op.word in ADDITIONS and sign < 0
-            )
-            if less:
+            sign = next((sign for sign, _ in self._terms(other)), 1)
+            first = op.word == "subtract" and own[0] == op.inputs[0]
+            if first or (op.word in ADDITIONS and sign < 0):
                 self._x = own[0]
                 return self._multiplied_out(op)
             if op.word == "multiply":
@@ -286,79 +280,69 @@ class _Norm:
         self._x = value
         return [(1, (_X,))]
 
-    def _multiplied_out(self, op: Op) -> _Terms | None:
-        word, given = op.word, op.inputs
+    def _multiplied_out(self, op: Op) -> _Terms:
+        word = op.word
         if self._tape.setting(op, "factor", 1) not in (1, None):
-            return None
-        if word == "negate":
-            return _negative(self._terms(given[0]))
+            return []
         if word in _QUOTIENTS:
             return self._divided(op)
-        if word == "multiply_add":
-            return _sum(self._terms(given[0]), self._product(given[1], given[2]))
-        if len(given) != 2:
-            return None
+        if len(op.inputs) != _OPERANDS.get(word):
+            return []
+        terms = [self._terms(value) for value in op.inputs]
+        if word == "negate":
+            return _negative(terms[0])
         if word == "multiply":
-            return self._product(*given)
-        if word not in _SUMS:
-            return None
-        left, right = (self._terms(value) for value in given)
-        return _sum(left, _negative(right) if word == "subtract" else right)
+            return _product(*terms)
+        if word == "multiply_add":
+            return _sum(terms[0], _product(terms[1], terms[2]))
+        return _sum(terms[0], _negative(terms[1]) if word == "subtract" else terms[1])
 
-    def _divided(self, op: Op) -> _Terms | None:
+    def _divided(self, op: Op) -> _Terms:
         if self._inverse or self._graph.source(op.inputs[-1]) is not self._root:
-            return None
+            return []
         if len(op.inputs) == 2 and self._tape.values[op.inputs[0]].size > 1:
             return _product(self._terms(op.inputs[0]), [(1, (_ROOT,))])
-        return [(1, (_ROOT,))] if self._is_one(op) else None
-
-    def _is_one(self, op: Op) -> bool:
-        """Whether it is 1 that is divided."""
-        return op.word == "reciprocal" or self._graph.scalar(op) == 1
-
-    def _product(self, one: int, other: int) -> _Terms | None:
-        return _product(self._terms(one), self._terms(other))
+        is_of_one = op.word == "reciprocal" or self._graph.scalar(op) == 1
+        return [(1, (_ROOT,))] if is_of_one else []
 
     def _roles(self, terms: _Terms) -> dict[str, int] | None:
         """What each tensor is; None where the terms are no norm, or not all of one."""
-        width = self._of.width
-        scaled = [(sign, set(own)) for sign, own in terms if _X in own]
-        means = [(sign, set(own)) for sign, own in terms if _ROOT in own and _X not in own]
-        shifts = [(sign, own) for sign, own in terms if _ROOT not in own and _X not in own]
+        signed = [(sign, set(own)) for sign, own in terms]
+        scaled = [(sign, one) for sign, one in signed if _X in one]
+        means = [(sign, one) for sign, one in signed if _ROOT in one and _X not in one]
+        shifts = [(sign, one) for sign, one in signed if not one & {_X, _ROOT}]
         once = all(len(own) == len(set(own)) for _, own in terms)
         if not once or len(scaled) != 1 or len(means) > 1 or len(shifts) > 1:
             return None
-        scale = scaled[0][1] - {_X, _ROOT}
-        if scaled[0][0] < 0 or _ROOT not in scaled[0][1] or len(scale) > 1:
+        ((sign, whole),) = scaled
+        scale = whole - {_X, _ROOT}
+        if sign < 0 or _ROOT not in whole or len(scale) > 1:
             return None
         found = dict.fromkeys(("gamma",), min(scale)) if scale else {}
-        if means:
-            mean = means[0][1] - {_ROOT} - scale
-            if means[0][0] > 0 or not scale <= means[0][1] or len(mean) != 1:
+        for sign, one in means:
+            mean = one - {_ROOT} - scale
+            if sign > 0 or not scale <= one or len(mean) != 1:
                 return None
             if self._of.x is None and self._graph.is_static(min(mean)):
                 found["running mean"] = min(mean)
         if self._of.x is not None and bool(means) != self._of.centred:
             return None
-        if shifts:
-            sign, own = shifts[0]
-            if sign < 0 or len(own) != 1:
+        for sign, one in shifts:
+            if sign < 0 or len(one) != 1:
                 return None
-            found["beta"] = own[0]
-        sizes = [self._tape.values[self._tape.before_moves(v)].size for v in found.values()]
-        whole = all(self._graph.is_static(v) for v in found.values())
-        return found if whole and all(width in (None, size) for size in sizes) else None
+            found["beta"] = min(one)
+        sizes = {self._tape.values[self._tape.before_moves(v)].size for v in found.values()}
+        fitting = self._of.width is None or sizes <= {self._of.width}
+        return found if fitting and all(map(self._graph.is_static, found.values())) else None
 
 
-def _negative(terms: _Terms | None) -> _Terms | None:
-    return None if terms is None else [(-sign, own) for sign, own in terms]
+def _negative(terms: _Terms) -> _Terms:
+    return [(-sign, own) for sign, own in terms]
 
 
-def _sum(one: _Terms | None, other: _Terms | None) -> _Terms | None:
-    return None if one is None or other is None else one + other
+def _sum(one: _Terms, other: _Terms) -> _Terms:
+    return one + other if one and other else []
 
 
-def _product(one: _Terms | None, other: _Terms | None) -> _Terms | None:
-    if one is None or other is None:
-        return None
+def _product(one: _Terms, other: _Terms) -> _Terms:
     return [(a * b, (*left, *right)) for a, left in one for b, right in other]

@@ -1,17 +1,16 @@
-"""Steps of many operations: recurrences, attention, and activations written by hand."""
+"""Steps of many operations: recurrences, and norms and activations written by hand."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from parity.architecture.graph import Graph
 from parity.architecture.step import ADDITIONS, DENSE, STEPS, Step
 from parity.architecture.written_cells import gates_of
 from parity.frameworks import load
 from parity.tape import Op
-from parity.walk_once import Once
 
 # What frameworks call the recurrent weights of their cells, and ports of these often do.
 _RECURRENT = re.compile(r"weight_hh|recurrent_kernel")
@@ -37,7 +36,7 @@ def recurrences(graph: Graph) -> Iterator[Step]:
         if cell:
             merged.append(cell)
     for cell in merged:
-        yield _opaque(graph, "recurrence", cell)
+        yield Step("recurrence", ops[min(cell)].site, tuple(sorted(cell)), opaque=True)
 
 
 def _loops(graph: Graph) -> Iterator[tuple[Collection[int], bool]]:
@@ -79,15 +78,10 @@ def _called(graph: Graph, link: str, products: Collection[int]) -> Iterator[int]
 
 def _products_before(graph: Graph, op: Op) -> Iterator[int]:
     """The products that feed a cell's gates through nothing but sums, and the sums."""
-    todo = Once(op.inputs)
-    for value in todo:
-        producer = graph.tape.producer(value)
-        if producer is None or producer.index not in graph.live:
-            continue
-        if producer.word in DENSE | ADDITIONS:
-            yield producer.index
-        if producer.word in ADDITIONS:
-            todo.add(producer.inputs)
+    for _, producer in graph.tape.graph.backward(op.inputs, lambda _, op: op.word in ADDITIONS):
+        if producer is not None and producer.index in graph.live:
+            if producer.word in DENSE | ADDITIONS:
+                yield producer.index
 
 
 def _has_inputs(graph: Graph, step: Collection[int]) -> bool:
@@ -102,35 +96,6 @@ def _has_inputs(graph: Graph, step: Collection[int]) -> bool:
 def _place(op: Op) -> tuple[str, str]:
     """The layer and line of an operation: one step of a loop is where the others are."""
     return op.site.layer, op.site.source
-
-
-def _opaque(graph: Graph, kind: str, ops: Collection[int]) -> Step:
-    ordered = tuple(sorted(ops))
-    return Step(kind, graph.tape.ops[ordered[0]].site, ordered, opaque=True)
-
-
-def attentions(graph: Graph) -> Iterator[Step]:
-    """Attention in a layer of its own: that layer and those below it, however they are split."""
-    for layer in dict.fromkeys(
-        op.site.layer
-        for op in graph.live.values()
-        if op.site.layer and op.index not in graph.owner and _attends(graph, op)
-    ):
-        below = tuple(layer + mark for mark in "./")
-        ops = {
-            i: op.word
-            for i, op in graph.live.items()
-            if op.site.layer == layer or op.site.layer.startswith(below)
-        }
-        heads = [word for word in ops.values() if word in ("softmax", "attention")]
-        if len(heads) == 1:
-            yield _opaque(graph, "attention", ops)
-
-
-def _attends(graph: Graph, op: Op) -> bool:
-    if op.word == "attention":
-        return True
-    return op.word in DENSE and sum(not graph.is_static(v) for v in op.inputs) > 1
 
 
 def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
@@ -150,11 +115,6 @@ def layer_norms_by_batch_norm(graph: Graph) -> Iterator[Step]:
             parameters = {"epsilon": epsilon, "normalised": shape[2]}
             before = tuple(index for index in live if index <= norm.index)
             yield Step("layer_norm", norm.site, before, parameters)
-
-
-def _names_a_step(graph: Graph, ops: Sequence[int]) -> bool:
-    """Whether any of some operations is a step, or of one, by itself."""
-    return any(index in graph.owner or graph.tape.ops[index].word in STEPS for index in ops)
 
 
 def silus(graph: Graph) -> Iterator[Step]:
@@ -183,6 +143,7 @@ def gelus(graph: Graph) -> Iterator[Step]:
     """GELU by the error function, in a layer of its own."""
     for ops in graph.layers().values():
         errors = [op for op in ops if op.word in ("erf", "erfc")]
-        if len(errors) == 1 and not _names_a_step(graph, [op.index for op in ops]):
+        has_step = any(op.index in graph.owner or op.word in STEPS for op in ops)
+        if len(errors) == 1 and not has_step:
             live = tuple(op.index for op in ops if op.index in graph.live)
             yield Step("gelu", errors[0].site, live, {"approximate": "none"})

@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from parity.architecture.attentions import written_attentions
+from parity.architecture.attentions import attentions, written_attentions
 from parity.architecture.graph import Graph
 from parity.architecture.norms import absorb_affine, norms
 from parity.architecture.patterns import (
-    attentions,
     gelus,
     layer_norms_by_batch_norm,
     recurrences,
@@ -105,8 +104,7 @@ class Program:
         taken: list[Op] = []
         value = self.graph.tape.ops[step.ops[-1]].outputs[0]
         while step.width and not (taken and taken[-1].word == "batch_to_space"):
-            readers = [self.graph.live[i] for i in self.graph.tape.consumers[value]
-                       if i in self.graph.live]  # fmt: skip
+            readers = self.graph.readers(value)
             if len(readers) != 1 or readers[0].role != "move":
                 return
             taken.append(readers[0])

@@ -110,27 +110,11 @@ def _of_norm(graph: Graph, op: Op) -> dict[str, int]:
 
 def _dense(graph: Graph, op: Op) -> Read | None:
     """A product of something live and a static weight of two axes, or of several in two groups."""
-    values = graph.tape.values
     found = contraction(graph, op)
-    if found is not None:
-        return "dense", dict(
-            zip(("units", "inputs"), found.sizes(values[found.weight].shape), strict=True)
-        )
-    product = graph.tape.product(op)
-    if product is None or product.equation:
+    if found is None or len(graph.tape.values[op.outputs[0]].shape) < 2:
         return None
-    factors = product.factors
-    live = [v for v in factors if not graph.is_static(v)]
-    weights = [v for v in factors if graph.is_static(v) and values[v].size > 1]
-    if len(live) != 1 or len(weights) != 1:
-        return None
-    weight, result = values[weights[0]], values[op.outputs[0]]
-    if len(weight.shape) < 2 or {*weight.shape[:-2]} - {1} or len(result.shape) < 2:
-        return None
-    units = result.shape[-2 if factors.index(weight.id) < factors.index(live[0]) else -1]
-    if not units or weight.size % units:
-        return None
-    return "dense", {"units": units, "inputs": weight.size // units}
+    units, inputs = found.sizes(graph.tape.values[found.weight].shape)
+    return ("dense", {"units": units, "inputs": inputs}) if units * inputs > 1 else None
 
 
 def _embedding(graph: Graph, op: Op) -> Read | None:

@@ -42,14 +42,16 @@ class CellStep:
     """What makes a new state.
 
     Attributes:
-        sources: the live values that its gates read, and the state that it keeps.
+        sources: the live values that its gates read.
         gates: values by name: i, f, g and o of an LSTM, r (where there is one), z and n of a GRU,
             n of a plain cell.
+        state: of what an LSTM or a GRU keeps a share.
         is_reversed: whether z weighs the new state, and not the old.
     """
 
     sources: frozenset[int]
     gates: Mapping[str, int]
+    state: int = -1
     is_reversed: bool = False
 
 
@@ -59,7 +61,7 @@ def written_cells(graph: Graph) -> Iterator[Step]:
     found: dict[frozenset[int], set[int]] = defaultdict(set)
     for op in graph.live.values():
         cell = read.cell(op)
-        ops = read.ops(op, cell.sources) if cell else ()
+        ops = read.ops(op, {*cell.sources, cell.state}) if cell else ()
         if ops and not any(index in graph.owner for index in ops):
             found[_weights(graph, ops)].update(ops)
     for every in found.values():
@@ -166,7 +168,7 @@ class Gates:
         if output is None or tanh is None or self._gate(value):
             return None
         state = self._maker(tanh.inputs[0], *ADDITIONS)
-        gates, sources = {"o": shown}, output.sources
+        gates, kept = {"o": shown}, -1
         for term in self.graph.live_inputs(state) if state is not None else ():
             product = self._maker(term, "multiply")
             read = {one: self._gate(one) for one in product.inputs} if product is not None else {}
@@ -175,8 +177,8 @@ class Gates:
                 gates |= {"i": factors["sigmoid"], "g": factors["tanh"]}
             elif factors.keys() == {"sigmoid", ""}:
                 gates["f"] = factors["sigmoid"]
-                sources |= {self.graph.root(factors[""])}
-        return CellStep(sources, gates) if len(gates) == 4 else None
+                kept = self.graph.root(factors[""])
+        return CellStep(output.sources, gates, kept) if len(gates) == 4 else None
 
     def _gru(self, one: int, other: int) -> CellStep | None:
         root = self.graph.root
@@ -214,11 +216,12 @@ class Gates:
             new = self._gate(value)
             if z is None or weighs is None or new is None or new.word != "tanh":
                 continue
-            if self.graph.root(state) in new.sources & weighs.sources:
+            kept, sources = self.graph.root(state), weighs.sources | new.sources
+            if kept in new.sources & weighs.sources:
                 by_itself = self.graph.root(z) == self.graph.root(weight)
                 gates = {"z": z, "n": value}
                 gates |= {"r": new.resets[-1]} if new.resets else {}
-                return CellStep(weighs.sources | new.sources, gates, by_itself == (value == one))
+                return CellStep(sources, gates, kept, by_itself == (value == one))
         return None
 
     def _plain(self, op: Op) -> CellStep | None:
@@ -232,12 +235,10 @@ class Gates:
 
     def ops(self, last: Op, ends: Collection[int]) -> tuple[int, ...]:
         """The operations of a cell, from what it reads to the one that makes its new state."""
-        found = {last.index}
-        todo = Once(last.inputs)
-        for value in todo:
-            op = self.tape.producer(value)
-            if op is None or op.index not in self.graph.live or self.graph.root(value) in ends:
-                continue
-            found.add(op.index)
-            todo.add(op.inputs)
-        return tuple(sorted(found))
+
+        def is_inside(value: int, op: Op) -> bool:
+            return op.index in self.graph.live and self.graph.root(value) not in ends
+
+        walk = self.tape.graph.backward(last.inputs, is_inside)
+        found = {op.index for value, op in walk if op is not None and is_inside(value, op)}
+        return tuple(sorted({last.index, *found}))

@@ -35,9 +35,11 @@ def load_model(text: str) -> Model:
         UsageError: it names nothing that is there.
         ModelError: its module, or what builds the model, raised.
     """
-    place, options = check_name(text)
+    check_name(text)
+    place, _, words = text.partition("@")
     say(f"loading {place}")
     thing = _find(place)
+    options = _options(text, words)  # its module may have registered a framework
     if _builds(thing):
         try:
             thing = thing()
@@ -58,19 +60,17 @@ def load_model(text: str) -> Model:
     return wrap(thing, **options)
 
 
-def check_name(text: str) -> tuple[str, dict[str, Any]]:
-    """A model's place, and what stands after the `@`; nothing is imported yet.
+def check_name(text: str) -> None:
+    """Refuses what names no model, before anything is imported.
 
     Raises:
         UsageError: it is not of the form that names a model, or a file's path.
     """
-    place, _, words = text.partition("@")
-    options = _options(text, words)
+    place = text.partition("@")[0]
     _refuse_path(place)
     name, _, attribute = place.partition(":")
     if not name or not attribute:
         raise UsageError(f"{text!r} names no model: models are named as {FORM}.")
-    return place, options
 
 
 def _options(text: str, words: str) -> dict[str, Any]:

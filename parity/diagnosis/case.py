@@ -31,6 +31,7 @@ class Case:
     Attributes:
         reference, candidate: the two regions.
         order: lays the reference's end out as the candidate's; None where the shapes do not allow.
+        entering, candidate_entering: the floating values that the two regions read.
     """
 
     def __init__(
@@ -49,20 +50,14 @@ class Case:
         self.reference = view_of(reference, ends[0], repaired.reference.run)
         self.candidate = view_of(candidate, ends[1], repaired.side.run)
         self.inputs = CaseInputs(repaired, reference, candidate, passed_on)
+        self.entering, self.candidate_entering = (
+            self.inputs.entering,
+            self.inputs.candidate_entering,
+        )
         self._runs = CaseRuns(repaired, (self.reference, self.candidate), self.inputs)
         self._trials: list[Trial | None] = []
 
     # --- inputs -----------------------------------------------------------------------------------
-
-    @property
-    def entering(self) -> tuple[int, ...]:
-        """The floating values that the reference's region reads."""
-        return self.inputs.entering
-
-    @property
-    def candidate_entering(self) -> tuple[int, ...]:
-        """Those that the candidate's region reads."""
-        return self.inputs.candidate_entering
 
     @property
     def partners(self) -> dict[int, int]:
@@ -151,9 +146,9 @@ class Case:
 
     def probe(self, given: Mapping[int, Array], number: int = 0) -> Trial:
         """What both regions make of inputs of the asker's, by the ids of a trial's `given`."""
-        ours = self._runs.replay(0, given)
-        inputs = tuple(ours.array(value) for value in self.entering)
-        reference = _as_floats(ours.array(self.reference.end))
+        run = self._runs.replay(0, given)
+        inputs = tuple(run.array(value) for value in self.entering)
+        reference = _as_floats(run.array(self.reference.end))
         return Trial(number, given, inputs, reference, _as_floats(self.run_candidate(given)))
 
     def reference_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
@@ -221,10 +216,10 @@ class Case:
         replay = self._runs.replay
         return replay(0, given, precision=precision), replay(1, given, precision=precision)
 
-    def ends(self, ours: Replay, theirs: Replay) -> tuple[Array, Array]:
+    def ends(self, reference: Replay, candidate: Replay) -> tuple[Array, Array]:
         """What both regions gave, in the reference's layout."""
-        candidate = self.as_reference(theirs.array(self.candidate.end))
-        return ours.array(self.reference.end), candidate
+        laid = self.as_reference(candidate.array(self.candidate.end))
+        return reference.array(self.reference.end), laid
 
     @cached_property
     def whole(self) -> bool:

@@ -116,13 +116,15 @@ class CaseInputs:
     def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
         """`exact`, and what either region starts from; both empty where they read others."""
         tape = self._repaired.reference.tape
-        ours = [v for v in self._regions[0].boundary() if not _floating(self._runs[0], v)]
-        read = [v for v in self._regions[1].boundary() if not _floating(self._runs[1], v)]
+        known, read = (
+            [v for v in region.boundary() if not _floating(run, v)]
+            for region, run in zip(self._regions, self._runs, strict=True)
+        )
         found = {v: self.pairs[v].reference for v in read if v in self.pairs}
-        roots = [{tape.before_moves(v) for v in side} for side in (ours, found.values())]
+        roots = [{tape.before_moves(v) for v in side} for side in (known, found.values())]
         if len(found) < len(read) or roots[0] != roots[1]:
             return {}, ()
-        return found, tuple(dict.fromkeys((*ours, *found.values())))
+        return found, tuple(dict.fromkeys((*known, *found.values())))
 
 
 def _start(array: Array) -> object:

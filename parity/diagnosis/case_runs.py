@@ -59,30 +59,31 @@ class CaseRuns:
         if not side:
             indices |= self._inputs.moves
             return view.tape.replay(precision, {**given, **leaves}, bases[0], only=indices)
-        ours = self._views[0].tape.replay(precision, given, bases[0], only=self._inputs.moves)
-        theirs = {
-            value: self._inputs.pairs[value].order.apply(ours.array(partner))
+        moved = self._views[0].tape.replay(precision, given, bases[0], only=self._inputs.moves)
+        read = {
+            value: self._inputs.pairs[value].order.apply(moved.array(partner))
             for value, partner in (*self._inputs.partners.items(), *self._inputs.exact.items())
         }
         kept = {}
         if precision is None:
-            theirs = {value: _like(array, bases[1].array(value)) for value, array in theirs.items()}
+            read = {value: _like(array, bases[1].array(value)) for value, array in read.items()}
         else:  # the base holds substituted values: all that is not given must run anew
             kept = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
-        return view.tape.replay(precision, {**kept, **theirs, **leaves}, bases[1], only=indices)
+        return view.tape.replay(precision, {**kept, **read, **leaves}, bases[1], only=indices)
 
     @property
     def _recorded(self) -> tuple[Replay, Replay]:
         """Both models as they were recorded, the candidate with the reference's samples."""
-        ours, theirs = self._views[0].tape, self._views[1].tape
-        native = theirs.recorded
+        reference, candidate = (view.tape for view in self._views)
+        native = candidate.recorded
         drawn = {
-            value: theirs.adapter.from_numpy(
-                array.astype(theirs.adapter.to_numpy(native[value]).dtype)
+            value: candidate.adapter.from_numpy(
+                array.astype(candidate.adapter.to_numpy(native[value]).dtype)
             )
             for value, array in self._repaired.draws.items()
         }
-        return Replay(ours, None, dict(ours.recorded)), Replay(theirs, None, {**native, **drawn})
+        run = Replay(reference, None, dict(reference.recorded))
+        return run, Replay(candidate, None, {**native, **drawn})
 
 
 def _like(array: Array, recorded: Array) -> Array:

@@ -55,25 +55,16 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
     """
     found: list[Divergence] = []
     for divergence in divergences:
-        here = [one for one in found if _one_call(one, divergence)]
-        stronger = next((one for one in here if not is_weak(one)), None)
-        if not here or (stronger and not is_weak(divergence)):
+        here = [at for at, one in enumerate(found) if _one_call(one, divergence)]
+        stronger = next((at for at in here if not is_weak(found[at])), None)
+        if not here or (stronger is not None and not is_weak(divergence)):
             found.append(divergence)
-        elif stronger is not None:
-            _put(found, stronger, replace(stronger, times=stronger.times + divergence.times))
-        elif is_weak(divergence):
-            first = here[0]
-            unsure = replace(first, cause=None, times=first.times + divergence.times)
-            _put(found, first, unsure)
-        else:
-            first = here[0]
-            sure = replace(divergence, times=first.times + divergence.times)
-            _put(found, first, sure)
+            continue
+        at = here[0] if stronger is None else stronger
+        stays = found[at] if is_weak(divergence) else divergence
+        times = found[at].times + divergence.times
+        found[at] = replace(stays, times=times, cause=None if is_weak(stays) else stays.cause)
     return found
-
-
-def _put(found: list[Divergence], old: Divergence, new: Divergence) -> None:
-    found[next(i for i, one in enumerate(found) if one is old)] = new
 
 
 def _one_call(one: Divergence, other: Divergence) -> bool:

@@ -21,27 +21,24 @@ from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import UNITS
-from parity.tape import Array, Tape
+from parity.tape import Array
 
 
 @dataclass(frozen=True)
 class _Other:
-    """A leaf that differs: its name, the reference's numbers as the candidate keeps them, its own.
-
-    Attributes:
-        far: whether by more than rounding them could.
-    """
+    """A leaf that differs."""
 
     name: str
     leaf: int
-    ours: Array
-    theirs: Array
-    far: bool
+    reference: Array  # laid out as the candidate keeps it
+    candidate: Array
+    far: bool  # by more than rounding could
 
     @property
-    def told(self) -> str:
-        at = np.unravel_index(int(np.abs(self.theirs - self.ours).argmax()), self.ours.shape)
-        a, b = float(self.ours[at]), float(self.theirs[at])
+    def stated(self) -> str:
+        gap = np.abs(self.candidate - self.reference)
+        at = np.unravel_index(int(gap.argmax()), gap.shape)
+        a, b = float(self.reference[at]), float(self.candidate[at])
         amount = share(abs(b - a) / abs(a)).replace("their", "its") if a else f"by {abs(b):.1e}"
         where = f" at ({', '.join(map(str, at))})" if at else ""
         return f"{self.name} differs {amount}{where}: {a:.7g} and {b:.7g}"
@@ -51,17 +48,16 @@ def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
     """Which parameters or constants make two values differ and are no roundings; "" if none.
 
     A parameter is reported if the candidate, given the reference's in its place, gives the
-    reference's
-    value: where a norm is folded into a weight, it does not.
+    reference's value: where a norm is folded into a weight, it does not.
     """
     found = [other for leaf in mismatch.leaves if (other := _other(repaired, leaf)) is not None]
     if not any(other.far for other in found):
         return ""
     case = case_of(repaired, mismatch)
-    if case is None or not _makes_up(case, {other.leaf: other.ours for other in found}):
+    if case is None or not _makes_up(case, {other.leaf: other.reference for other in found}):
         return ""
-    told = "; ".join(other.told for other in found if other.far)
-    return f"{told}; on these inputs that changes no more than rounding would, on others it may"
+    stated = "; ".join(other.stated for other in found if other.far)
+    return f"{stated}; on these inputs that changes no more than rounding would, on others it may"
 
 
 def _other(repaired: Match, leaf: DifferingLeaf) -> _Other | None:
@@ -78,17 +74,13 @@ def _other(repaired: Match, leaf: DifferingLeaf) -> _Other | None:
     if not laid:
         return None
     best = min(laid, key=lambda one: residual(candidate, one))
-    unit = max(_unit(repaired.reference.tape, leaf.reference), _unit(tape, leaf.candidate))
-    far = float(np.abs(candidate - best).max()) > limits.FAR_PARAMETER * unit * float(
-        np.abs(best).max()
-    )
     value = tape.values[leaf.candidate]
+    dtypes = repaired.reference.tape.values[leaf.reference].dtype, value.dtype
+    unit = max(UNITS.get(dtype, UNITS["float32"]) for dtype in dtypes)
+    bound = limits.FAR_PARAMETER * unit * float(np.abs(best).max())
+    far = float(np.abs(candidate - best).max()) > bound
     name = value.name or f"a {value.kind} of {value.shape}"
     return _Other(name, leaf.candidate, best, candidate, far)
-
-
-def _unit(tape: Tape, value: int) -> float:
-    return UNITS.get(tape.values[value].dtype, UNITS["float32"])
 
 
 def _makes_up(case: Case, leaves: Mapping[int, Array]) -> bool:

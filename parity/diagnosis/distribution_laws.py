@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from parity.diagnosis.replay_check import Outputs, PlainRun
-from parity.draws.draw import Told
+from parity.draws.draw import Reparametrised
 from parity.frameworks.distributions import Function, Law, law_of, usual
 from parity.outputs.flatten import Outputs as Flat
 from parity.site import Site
@@ -197,10 +197,12 @@ class _Made:
     function: Function | None = None
     kind: str = ""
 
-    def call(self) -> Told:
+    def call(self) -> Reparametrised:
         function = self.function
         assert function is not None
-        return Told(lambda *arrays: [function(*(one.astype("float64") for one in arrays))])
+        return Reparametrised(
+            lambda *arrays: [function(*(one.astype("float64") for one in arrays))]
+        )
 
     def of(self, arrays: Sequence[Array], dtype: str) -> Array:
         """The parameter, as precise as what it is made of; NumPy has no bfloat16."""

@@ -23,28 +23,39 @@ def enclosures(case: Case) -> Iterator[Case]:
     loop = _loop(case)
     if loop is not None:
         yield loop
-    tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    tape = case.repaired.reference.tape
     for (c, d), order in _later_ends(case):
         smaller = -1
         for cut, ops in _single_entries(tape, c, {op.index for op in case.reference.ops}):
-            theirs = _candidate_slice(case, cut, d)
-            if theirs is None or len(ops) == smaller:
+            after = _candidate_slice(case, cut, d)
+            if after is None or len(ops) == smaller:
                 continue
             smaller = len(ops)
-            ours = Region(tape, tuple(tape.ops[i] for i in sorted(ops)), None)
-            yield Case(case.repaired, ours, Region(other, theirs, None), (c, d), order)
+            yield _enclosure(case, ops, after, (c, d), order)
             break
+
+
+def _enclosure(
+    case: Case,
+    reference: Collection[int],
+    candidate: tuple[Op, ...],
+    ends: tuple[int, int],
+    order: Order | None,
+) -> Case:
+    tapes = case.repaired.reference.tape, case.repaired.side.tape
+    region = Region(tapes[0], tuple(tapes[0].ops[index] for index in sorted(reference)), None)
+    return Case(case.repaired, region, Region(tapes[1], candidate, None), ends, order)
 
 
 def _loop(case: Case) -> Case | None:
     """The smallest case around this one that holds all steps that read the matrices in it."""
     tape, other = case.repaired.reference.tape, case.repaired.side.tape
-    ours, theirs = _spans(tape), _spans(other)
-    if not ours and not theirs:
+    spans, other_spans = _spans(tape), _spans(other)
+    if not spans and not other_spans:
         return None
     inner = {op.index for op in case.reference.ops}
     for (c, d), order in _later_ends(case, limits.RECURRENT_ENCLOSURE_STEPS, moves=True):
-        if _within(tape.values[c].op, ours) or _within(other.values[d].op, theirs):
+        if _within(tape.values[c].op, spans) or _within(other.values[d].op, other_spans):
             continue  # there are steps to come
         cut, inside = next(
             _single_entries(tape, c, inner, limits.RECURRENT_ENCLOSURE_STEPS), (-1, frozenset())
@@ -55,11 +66,11 @@ def _loop(case: Case) -> Case | None:
         if after is None:
             continue
         other_inside = {op.index for op in after}
-        if not _holds_one(inside, ours) and not _holds_one(other_inside, theirs):
+        starts = {start for start, _ in spans}, {start for start, _ in other_spans}
+        if starts[0].isdisjoint(inside) and starts[1].isdisjoint(other_inside):
             continue
         if _closed(other, d, other_inside):
-            region = Region(tape, tuple(tape.ops[i] for i in sorted(inside)), None)
-            found = Case(case.repaired, region, Region(other, after, None), (c, d), order)
+            found = _enclosure(case, inside, after, (c, d), order)
             return found if found.whole else None
     return None
 
@@ -74,22 +85,17 @@ def _later_ends(
     """
     a, b = case.reference.end, case.candidate.end
     yield (a, b), case.order
-    tape, other = case.repaired.reference.tape, case.repaired.side.tape
+    other = case.repaired.side.tape
     runs = case.repaired.reference.run, case.repaired.side.run
     last = _last_copy(runs[0], a), _last_copy(runs[1], b)
     if last != (a, b):
         yield last, case.order
-    after_a, after_b = {a}, {b}
-    for op in tape.ops[case.reference.value.op + 1 :]:
-        if not after_a.isdisjoint(op.inputs):
-            after_a.update(op.outputs)
+    after_a = {a} | case.repaired.reference.tape.graph.descendants(a)
+    after_b = other.graph.descendants(b)
     found = 0
     copies: set[int] = set()
     for op in other.ops[case.candidate.value.op + 1 :]:
-        if after_b.isdisjoint(op.inputs):
-            continue
-        after_b.update(op.outputs)
-        for value in op.outputs:
+        for value in (one for one in op.outputs if one in after_b):
             pair = case.repaired.pairs.get(value)
             if (op.role == "move" and not moves) or pair is None or not pair.same:
                 continue
@@ -170,10 +176,6 @@ def _within(op: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(start <= op < stop for start, stop in spans)
 
 
-def _holds_one(inside: Collection[int], spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start in inside for start, _ in spans)
-
-
 def _single_entries(
     tape: Tape, end: int, inner: Collection[int], most: int = limits.ENCLOSURE_STEPS
 ) -> Iterator[tuple[int, frozenset[int]]]:
@@ -191,12 +193,7 @@ def _single_entries(
             return  # an input of the model: nothing lies before it
         cut.discard(latest)
         inside.add(op.index)
-        for value in op.inputs:
-            producer = tape.producer(value)
-            if producer is None and tape.values[value].kind != "input":
-                continue
-            if producer is None or not producer.static:
-                cut.add(value)
+        cut.update(value for value in op.inputs if tape.is_live(value))
         cut = {value for value in cut if tape.values[value].op not in inside}
         live = {index for index in inner if not tape.ops[index].static}
         if len(cut) == 1 and live <= inside:

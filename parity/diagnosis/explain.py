@@ -57,11 +57,11 @@ class Explained:
 
         Where it predicts the candidate's value, what it leaves of the difference stays.
         """
-        told, first = self.explanation, self.case.first
+        stated, first = self.explanation, self.case.first
         with np.errstate(all="ignore"):
-            if told.reference is not None and not copies_reference(told, first):
-                return told.reference(first)
-            left = first.candidate - told.candidate(first)
+            if stated.reference is not None and not _copies_reference(stated, first):
+                return stated.reference(first)
+            left = first.candidate - stated.candidate(first)
         if left.shape != first.reference.shape:
             return first.reference
         fixed: Array = first.reference + np.where(np.isfinite(left), left, 0.0)
@@ -166,9 +166,8 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
         left = _left(proposed, trial)
         tried += 1
         if not left <= bound:
-            first = case.first
-            shown = 0 < first.gap < np.inf
-            share = 1 - _left(proposed, first) / first.gap if shown else 0.0
+            gap = case.first.gap
+            share = 1 - _left(proposed, case.first) / gap if 0 < gap < np.inf else 0.0
             return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
         after = max(after, left)
         # what is NaN or infinite throughout proves nothing
@@ -183,16 +182,16 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
 def _is_read(case: Case, proposed: Explanation) -> bool:
     """Whether what an explanation substitutes changes what it predicts: else anything would fit."""
     trials = list(case.trials())
-    told = proposed.candidate, proposed.reference
-    return all(one.shows(trials) for one in told if isinstance(one, Substituted))
+    predicted = proposed.candidate, proposed.reference
+    return all(one.shows(trials) for one in predicted if isinstance(one, Substituted))
 
 
 def _unproved(case: Case, proposed: Explanation, generated: bool) -> str:
     """Why an explanation that holds is no proof; "" where it is one."""
     if proposed.unproved:
         return proposed.unproved
-    if copies_candidate(proposed, case.first) and (
-        proposed.reference is None or copies_reference(proposed, case.first)
+    if _copies_candidate(proposed, case.first) and (
+        proposed.reference is None or _copies_reference(proposed, case.first)
     ):
         return "what it predicts is read off the values that it should predict"
     decision = _decides(case)
@@ -219,13 +218,13 @@ def _decides(case: Case) -> str:
     return decision if reached and decision and view.end not in reached else ""
 
 
-def copies_candidate(proposed: Explanation, trial: Trial) -> bool:
+def _copies_candidate(proposed: Explanation, trial: Trial) -> bool:
     """Whether what is predicted of the candidate follows the candidate's value when that moves."""
     moved = replace(trial, candidate=_moved(trial.candidate))
     return _follows(proposed.candidate, trial, moved)
 
 
-def copies_reference(proposed: Explanation, trial: Trial) -> bool:
+def _copies_reference(proposed: Explanation, trial: Trial) -> bool:
     """The same of the reference: no formula knows what it is to predict."""
     moved = replace(trial, reference=_moved(trial.reference))
     return proposed.reference is not None and _follows(proposed.reference, trial, moved)

@@ -65,7 +65,7 @@ def judge_beside(
         plain: how both are run without being recorded.
     """
     named = paired_names(reference, candidate)
-    found = Beside(notes=named.told(reference, candidate))
+    found = Beside(notes=named.reported(reference, candidate))
     names = _in_another_order(candidate, pairs, named)
     if names:
         found.unverified.append(
@@ -273,7 +273,7 @@ def _compare_leaf(
                 f"{theirs[0].model}: rounding cannot be distinguished from a fault there. Return "
                 "the numbers that it is made of"
             )
-        elif state == "apart":
+        elif state == "differ":
             found.apart[name] = (
                 f"output {name!r} is {brief(ours[1])} in {ours[0].model} and {brief(theirs[1])} in "
                 f"{theirs[0].model}"

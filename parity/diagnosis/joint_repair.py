@@ -16,13 +16,13 @@ import numpy as np
 from parity.diagnosis import limits
 from parity.diagnosis.deduplicate import is_weak
 from parity.diagnosis.proof import Proofs
-from parity.diagnosis.region import Mismatch, Region
+from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
 from parity.findings import Cause, Divergence
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.tape import Array, Site, Tape
+from parity.tape import Array
 
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
 
@@ -35,14 +35,16 @@ class Finding:
     divergence: Divergence
 
     @cached_property
-    def told(self) -> object:
+    def stated(self) -> object:
         """What its cause says, wherever it says so."""
-        return _told(self.divergence.cause)
+        cause = self.divergence.cause
+        return None if cause is None else (cause.kind, repr(sorted(cause.parameters.items())))
 
     @cached_property
     def place(self) -> tuple[tuple[str, str], ...]:
         """Its layers and lines."""
-        return _place(self.divergence)
+        sites = self.divergence.reference, self.divergence.candidate
+        return tuple((site.layer, site.source) for site in sites)
 
     @cached_property
     def behind(self) -> set[int]:
@@ -54,9 +56,16 @@ class Finding:
 
     @cached_property
     def formula(self) -> set[int]:
-        """The candidate's values of one formula with the place; see `_formula`."""
-        values = self.mismatch.values
-        return set() if values is None else _formula(self.mismatch.candidate.tape, values[1])
+        """The candidate's value there and what is made of it before parameters enter again."""
+        if self.mismatch.values is None:
+            return set()
+        tape, found = self.mismatch.candidate.tape, {self.mismatch.values[1]}
+        for op in tape.ops:
+            if not found.isdisjoint(op.inputs):
+                kinds = {tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs)}
+                if "parameter" not in kinds:
+                    found.update(op.outputs)
+        return found
 
 
 def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
@@ -135,11 +144,8 @@ def _makes_up_for_another(at: int, findings: Sequence[Finding]) -> str:
     others = (one.divergence for number, one in enumerate(findings) if number != at)
     if not any(_may_undo(here.cause, one.cause) for one in others):
         return ""
-    more = (
-        limits.WORSE_WITHOUT
-        if any(one.told != findings[0].told for one in findings)
-        else limits.MUCH_WORSE_WITHOUT
-    )
+    alike = all(one.stated == findings[0].stated for one in findings)
+    more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
     for one in (finding.divergence for finding in findings):
         before, after = one.output_before, one.output_after
         if before is not None and after is not None and after > more * before:
@@ -167,7 +173,7 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
         cause = one.divergence.cause
-        if one is here or (cause is not None and cause.confirmed) or one.told == here.told:
+        if one is here or (cause is not None and cause.confirmed) or one.stated == here.stated:
             continue
         repaired = one.mismatch.values
         if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
@@ -184,17 +190,6 @@ def _of_another_repair(at: int, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _formula(tape: Tape, value: int) -> set[int]:
-    """A value and what is made of it before parameters enter again."""
-    found = {value}
-    for op in tape.ops:
-        if not found.isdisjoint(op.inputs):
-            leaves = Region(tape, (op,), op).leaves()
-            if not any(tape.values[leaf].kind == "parameter" for leaf in leaves):
-                found.update(op.outputs)
-    return found
-
-
 def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
     """One line is wrong in one way: what explains it the most often counts."""
     here = findings[at]
@@ -203,8 +198,8 @@ def _of_fewer(at: int, findings: Sequence[Finding]) -> str:
     times: Counter[object] = Counter()
     for one in findings:
         if one.divergence.cause is not None and one.place == here.place:
-            times[one.told] += one.divergence.times
-    own = times.pop(here.told)
+            times[one.stated] += one.divergence.times
+    own = times.pop(here.stated)
     if times and max(times.values()) >= own:
         return "at the same line another cause explains as much or more"
     return ""
@@ -215,18 +210,6 @@ def _doubted(divergence: Divergence, doubt: str) -> Divergence:
     if not doubt or cause is None or not cause.confirmed:
         return divergence
     return replace(divergence, cause=replace(cause, confirmed=False, unproved=doubt))
-
-
-def _told(cause: Cause | None) -> object:
-    """What a cause says, wherever it says so."""
-    return None if cause is None else (cause.kind, repr(sorted(cause.parameters.items())))
-
-
-def _place(divergence: Divergence) -> tuple[tuple[str, str], ...]:
-    def of(site: Site) -> tuple[str, str]:
-        return site.layer, site.source
-
-    return of(divergence.reference), of(divergence.candidate)
 
 
 def _name(divergence: Divergence) -> str:

@@ -72,16 +72,16 @@ def hold_against(
     """
     reference, candidate = matched.reference.tape, matched.side.tape
     run = candidate.replay("float64", matched.given)
-    theirs = {pair.reference: pair.candidate for pair in outputs}
+    candidates = {pair.reference: pair.candidate for pair in outputs}
     problems = list(problems)
     rows = []
     for pair in answers:
         answer = np.asarray(book.recorded[pair.candidate])
-        ours = _hold(answer, reference, matched.reference.run, pair.reference)
-        other = theirs.get(pair.reference)
+        own = _hold(answer, reference, matched.reference.run, pair.reference)
+        other = candidates.get(pair.reference)
         held = None if other is None else _hold(answer, candidate, run, other)
-        rows.append(FormulaRow(pair.name, answer.shape, ours, held))
-        for model, one in ((reference.model, ours), (candidate.model, held)):
+        rows.append(FormulaRow(pair.name, answer.shape, own, held))
+        for model, one in ((reference.model, own), (candidate.model, held)):
             if one is not None and one.residual is None:
                 problems.append(
                     f"the formula has another shape: {book.model} gives {answer.shape}, {model} "
@@ -123,11 +123,11 @@ def _hold(answer: Array, tape: Tape, run: Replay, value: int) -> Held:
     recorded = tape.adapter.to_numpy(tape.recorded[value])
     if recorded.shape != answer.shape:
         return Held(recorded.shape, None, None, None)
-    apart, as_ran = residual(answer, run.array(value)), residual(answer, recorded)
+    left, as_ran = residual(answer, run.array(value)), residual(answer, recorded)
     leaves = [leaf.id for leaf in tape.values if leaf.op < 0 and leaf.kind != "input"]
-    explained = explained_by_constants(tape, run, tape.ops, leaves, value, apart)
-    right = apart <= explained or is_rounding(apart, as_ran)
-    return Held(recorded.shape, apart, as_ran, right and not _masks_differ(answer, recorded))
+    explained = explained_by_constants(tape, run, tape.ops, leaves, value, left)
+    right = left <= explained or is_rounding(left, as_ran)
+    return Held(recorded.shape, left, as_ran, right and not _masks_differ(answer, recorded))
 
 
 def _masks_differ(answer: Array, recorded: Array) -> bool:

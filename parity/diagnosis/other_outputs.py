@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, time, timedelta
 from enum import Enum
+from functools import partial
 from pathlib import PurePath
 from types import CellType, FunctionType, MethodType
 from typing import Any
@@ -67,9 +69,9 @@ def equal(a: Any, b: Any) -> bool:
     if known_by_name(a) and known_by_name(b):
         return a is b or a.__name__ == b.__name__
     if isinstance(a, (np.ndarray, np.generic)) or isinstance(b, (np.ndarray, np.generic)):
-        ours, theirs = np.asarray(a), np.asarray(b)
-        times = ours.dtype.kind in "mM" and theirs.dtype.kind in "mM"  # NaT is NaT
-        return bool(np.array_equal(ours, theirs, equal_nan=times))
+        arrays = np.asarray(a), np.asarray(b)
+        times = all(one.dtype.kind in "mM" for one in arrays)  # NaT is NaT
+        return bool(np.array_equal(*arrays, equal_nan=times))
     try:
         return bool(a is b or a == b)
     except (TypeError, ValueError, RuntimeError):  # of an object that compares element by element
@@ -101,10 +103,10 @@ _NAMES = r"(bool|b?float\d+|u?int\d+|complex\d+)\b"
 
 def _same_function(a: FunctionType, b: FunctionType) -> bool:
     """Whether two functions are one piece of code made with equal values."""
-    ours, theirs = _made_with(a), _made_with(b)
-    return (a.__code__ is b.__code__ and len(ours) == len(theirs)) and all(
+    made = [_made_with(one) for one in (a, b)]
+    return (a.__code__ is b.__code__ and len(made[0]) == len(made[1])) and all(
         x is y or not isinstance(x, FunctionType) and equal(x, y)
-        for x, y in zip(ours, theirs, strict=True)
+        for x, y in zip(*made, strict=True)
     )
 
 
@@ -112,30 +114,40 @@ def _hold_the_same(a: object, b: object) -> bool:
     """Whether two objects of one class have equal attributes; what else they hold is not known."""
     if type(a) is not type(b) or not all(hasattr(one, "__dict__") for one in (a, b)):
         return a is b
-    ours, theirs = vars(a), vars(b)
-    return ours.keys() == theirs.keys() and all(equal(ours[name], theirs[name]) for name in ours)
+    held = vars(a), vars(b)
+    return held[0].keys() == held[1].keys() and all(
+        equal(held[0][name], held[1][name]) for name in held[0]
+    )
+
+
+def _items_alike(a: Any, b: Any, alike: Callable[[Any, Any], bool]) -> bool | None:
+    """Whether two containers of one class have like items in one order; None of other things."""
+    if type(a) is not type(b) or not isinstance(a, (list, tuple, dict)):
+        return None
+    same = len(a) == len(b) and all(map(alike, a, b))
+    return same and (not isinstance(a, dict) or all(map(alike, a.values(), b.values())))
 
 
 def _kept_alike(a: Any, b: Any, seen: set[tuple[int, int]]) -> bool:
     """Whether two things are the same, objects of the user's attribute by attribute.
 
-    Two may be equal by what their class says, and hold other numbers. What libraries made, as a
+    Two may be equal by what their class says, and hold other values. What libraries made, as a
     lock or a logger, says nothing of such an object.
     """
     if (id(a), id(b)) in seen or a is b:
         return True
     seen.add((id(a), id(b)))
-    if type(a) is type(b) and isinstance(a, (list, tuple, dict)):
-        items = [list(one.items()) if isinstance(one, dict) else one for one in (a, b)]
-        same = len(items[0]) == len(items[1])
-        return same and all(_kept_alike(x, y, seen) for x, y in zip(*items, strict=True))
+    alike = partial(_kept_alike, seen=seen)
+    items = _items_alike(a, b, alike)
+    if items is not None:
+        return items
     if type(a) is not type(b) or not is_users_class(type(a)) or isinstance(a, (Enum, str, bytes)):
         return equal(a, b)
-    ours, theirs = attributes(a), attributes(b)
-    return ours.keys() == theirs.keys() and all(
-        _kept_alike(ours[name], theirs[name], seen)
-        for name in ours
-        if not (_is_of_a_library(ours[name]) and _is_of_a_library(theirs[name]))
+    held = attributes(a), attributes(b)
+    return held[0].keys() == held[1].keys() and all(
+        alike(*both)
+        for both in ((held[0][name], held[1][name]) for name in held[0])
+        if not all(map(_is_of_a_library, both))
     )
 
 
@@ -153,17 +165,15 @@ def _made_alike(a: Any, b: Any, seen: set[int]) -> bool:
     if id(a) in seen or a is b:
         return True
     seen.add(id(a))
-    if isinstance(a, dict):
-        same = list(a) == list(b)
-        return same and all(_made_alike(a[key], b[key], seen) for key in a)
-    if isinstance(a, (list, tuple)):
-        same = len(a) == len(b)
-        return same and all(_made_alike(x, y, seen) for x, y in zip(a, b, strict=True))
+    alike = partial(_made_alike, seen=seen)
+    items = _items_alike(a, b, alike)
+    if items is not None:
+        return items
     learned = parameters(a)
     if learned is None or not hasattr(a, "__dict__"):
         return equal(a, b)
     seen.update(map(id, learned.values()))  # which are compared by themselves
-    return _made_alike(vars(a), vars(b), seen)
+    return alike(vars(a), vars(b))
 
 
 def _made_with(function: FunctionType) -> list[Any]:
@@ -203,9 +213,5 @@ def brief(leaf: Any) -> str:
         leaf = leaf.item() if np.ndim(leaf) == 0 else leaf
     array = isinstance(leaf, np.ndarray)
     text = np.array2string(leaf, threshold=6, precision=6) if array else repr(leaf)
-    text = " ".join(text.split())
-    return (
-        text
-        if len(text) <= limits.SHOWN_CHARACTERS
-        else f"{text[: limits.SHOWN_CHARACTERS - 3]}..."
-    )
+    text, most = " ".join(text.split()), limits.SHOWN_CHARACTERS
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,4 +1,4 @@
-"""Which output of one model is which of the other's: by name, or by place where no name tells it.
+"""Which output of one model is which of the other's: by name, or by place where no name says it.
 
 Frameworks hold one thing in containers of their own: a state is an array, a list of one array, a
 tuple of h and c, or an object that names them. So two structures are laid beside each other from
@@ -43,7 +43,7 @@ class NamedOutputs:
         """The candidate's own name of what the reference calls so."""
         return next((one for one, other in self.names.items() if other == name), name)
 
-    def told(self, reference: Tape, candidate: Tape) -> list[str]:
+    def reported(self, reference: Tape, candidate: Tape) -> list[str]:
         """That outputs of other names were paired, where others have their names in common."""
         pairs = [
             f"{other!r} of {reference.model} is {name!r} of {candidate.model}"
@@ -99,34 +99,30 @@ def paired_names(reference: Tape, candidate: Tape) -> NamedOutputs:
     """The names by which both models call what is one thing."""
     found = NamedOutputs()
     _pair(_tree(reference), _tree(candidate), found, placed=False)
-    ours, theirs = reference.outputs, candidate.outputs
+    first, second = reference.outputs, candidate.outputs
     for name, other in list(found.names.items()):
         alike = reference.numbers.get(other) == candidate.numbers.get(name) or name == other
-        if not alike or (name in theirs) != (other in ours):
+        if not alike or (name in second) != (other in first):
             del found.names[name]
-    found.in_order = in_order(reference, candidate, ours, theirs)
-    if found.in_order and not all(name in found.names for name in theirs):
-        found.names = {name: other for name, other in found.names.items() if name not in theirs}
-        found.names |= dict(zip(theirs, ours, strict=True))
-        found.placed |= set(ours)
+    found.in_order = in_order(reference, candidate, first, second)
+    if found.in_order and not all(name in found.names for name in second):
+        found.names = {name: other for name, other in found.names.items() if name not in second}
+        found.names |= dict(zip(second, first, strict=True))
+        found.placed |= set(first)
     return found
 
 
 def in_order(
-    reference: Tape, candidate: Tape, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+    reference: Tape, candidate: Tape, first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> bool:
     """Whether outputs may be paired in their order: as many, of other names and equal numbers.
 
     A key that is a number is data, as an item's id: an item of another id is another item.
     """
-    return (
-        not set(ours) & set(theirs)
-        and len(ours) == len(theirs)
-        and all(
-            reference.numbers.get(a) == candidate.numbers.get(b)
-            for a, b in zip(ours, theirs, strict=True)
-        )
-    )
+    if first.keys() & second.keys() or len(first) != len(second):
+        return False
+    keys = zip(first, second, strict=True)
+    return all(reference.numbers.get(a) == candidate.numbers.get(b) for a, b in keys)
 
 
 def missing(name: str, holder: Tape, other: Tape) -> str:
@@ -212,31 +208,33 @@ def _tree(tape: Tape) -> _Node:
     return root
 
 
-def _pair(ours: _Node, theirs: _Node, found: NamedOutputs, placed: bool) -> None:
+def _pair(reference: _Node, candidate: _Node, found: NamedOutputs, placed: bool) -> None:
     """Pairs what two nodes hold; what has no counterpart is left out.
 
     Args:
         placed: whether the two were paired by their place.
     """
-    found.holders[theirs.path] = ours.path
-    if ours.kind and theirs.kind:
-        found.names[theirs.path] = ours.path
-        found.placed |= {ours.path} if placed else set()
-    if _are_in_one_order(ours, theirs):
-        for one, other in zip(ours.leaves(), theirs.leaves(), strict=True):
+    found.holders[candidate.path] = reference.path
+    leaves = reference.kind and candidate.kind
+    if leaves:
+        found.names[candidate.path] = reference.path
+        found.placed |= {reference.path} if placed else set()
+    if _are_in_one_order(reference, candidate):
+        for one, other in zip(reference.leaves(), candidate.leaves(), strict=True):
             found.names[other.path] = one.path
-            if not (ours.is_all_sequences and theirs.is_all_sequences):
+            if not (reference.is_all_sequences and candidate.is_all_sequences):
                 found.placed.add(one.path)
         return
-    common = [key for key in ours.below if key in theirs.below]
-    if (ours.kind and theirs.kind) or any(_count(ours, theirs, key) for key in common):
+    common = [key for key in reference.below if key in candidate.below]
+    parts = reference.parts, candidate.parts
+    if leaves or any(_count(reference, candidate, key) for key in common):
         for key in common:
-            _pair(ours.below[key], theirs.below[key], found, placed)
-        _pair_rest(ours, theirs, set(common), found)
-    elif ours.only is not None or theirs.only is not None:
-        _pair(ours.only or ours, theirs.only or theirs, found, placed)
-    elif not ours.kind and not theirs.kind and len(ours.parts) == len(theirs.parts):
-        for one, other in zip(ours.parts, theirs.parts, strict=True):
+            _pair(reference.below[key], candidate.below[key], found, placed)
+        _pair_rest(reference, candidate, set(common), found)
+    elif reference.only is not None or candidate.only is not None:
+        _pair(reference.only or reference, candidate.only or candidate, found, placed)
+    elif not reference.kind and not candidate.kind and len(parts[0]) == len(parts[1]):
+        for one, other in zip(*parts, strict=True):
             _pair(one, other, found, placed=True)
 
 
@@ -265,7 +263,7 @@ def _count(reference: _Node, candidate: _Node, key: str) -> bool:
     return reference.below[key].counts and candidate.below[key].counts
 
 
-# --- what places do not tell ---------------------------------------------------------------------
+# --- what places do not say ----------------------------------------------------------------------
 
 
 def _by_contents(reference: Tape, candidate: Tape, placed: Mapping[str, str]) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from parity.numerics.accounting import in_reals, lower_quartile, usually_moved
 from parity.numerics.limits import U32, UNITS
 from parity.tape import Array
 
-Found = Literal["equal", "unclear", "apart"]  # or apart: by more than rounding
+Found = Literal["equal", "unclear", "differ"]
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _MICROSECOND = timedelta(microseconds=1)
@@ -61,7 +61,7 @@ def compare_leaves(reference: Any, candidate: Any, again: Sequence[Sequence[Any]
     """The same of texts, bytes, times and sets that are not equal."""
     sides = zip((reference, candidate), again, strict=True)
     if all(equal(one, mine) for mine, runs in sides for one in runs):
-        return "unclear" if equal_but_for_digits(reference, candidate) else "apart"
+        return "unclear" if equal_but_for_digits(reference, candidate) else "differ"
     if isinstance(reference, bytes) and isinstance(candidate, bytes) and not _is_text(reference):
         return _compare_bytes(reference, candidate, again)
     readings = _reading(reference), _reading(candidate)
@@ -129,13 +129,13 @@ def _compare(
         jumps = whole & (moved > limits.NUMBER_JUMP * size) & (moved >= limits.COARSE * steps)
         return "unclear" if (differ & jumps).any() else "equal"
     if any(map(len, again)) and not moved.any():
-        # a constant: no further apart than float32 rounds it, or it is another one
+        # a constant: it differs by no more than float32 rounds it, or is another one
         far = (gap > limits.SAME_COMPUTATION * size) & (gap > U32 * size.max(initial=0.0))
     else:
         far = (gap > limits.OTHER_NUMBER * size) | (moved > 0)
         far &= gap > limits.FAULTY_NUMBER * moved
         far &= gap > limits.NUMBER_TIE * steps * moved.any()
-    return "apart" if (far & ~covered).any() else "unclear"
+    return "differ" if (far & ~covered).any() else "unclear"
 
 
 def _differ(reference: _Reading, candidate: _Reading) -> Array:
@@ -206,14 +206,14 @@ def _compare_bytes(reference: bytes, candidate: bytes, again: Sequence[Sequence[
     Halves look like float32, too: a difference of a unit or two of halves is not claimed to be one.
     """
     if len(reference) != len(candidate):
-        return "apart"
+        return "differ"
     dtype = _format(reference, candidate, *(one for runs in again for one in runs))
     if dtype is None:
         return "unclear"
     moved = [[_of_bytes(one, dtype) for one in runs] for runs in again]
     pair = _of_bytes(reference, dtype), _of_bytes(candidate, dtype)
     found = _compare(pair, moved, rounded=False)  # it may be no number
-    return "unclear" if found == "apart" and _are_near_halves(reference, candidate) else found
+    return "unclear" if found == "differ" and _are_near_halves(reference, candidate) else found
 
 
 def _format(*given: Any) -> str | None:

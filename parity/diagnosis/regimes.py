@@ -65,7 +65,7 @@ def precision_decides(
         if arrays is None or pair.name not in half and _is_small(*arrays):
             continue
         runs = _comparable(*arrays)
-        gap, large = _apart(*runs, half.get(pair.name, 0.0))
+        gap, large = _gap(*runs, half.get(pair.name, 0.0))
         if pair.name in half and pair.name not in narrow and (gap > 0).any():
             large = np.minimum(large, _of_narrow_places(matched, pair))
         if not (gap > large).any():
@@ -143,7 +143,7 @@ def _where(matched: Match) -> str:
     for tape, given in zip(tapes, ({}, typed(tapes[1], matched.draws)), strict=True):
         try:
             lost = most_lost(tape, given)
-        except ParityError:  # moved numbers are outside what an operation takes
+        except ParityError:  # moved values are outside what an operation takes
             continue
         if lost is not None:
             found.append((lost[0], f"{lost[1].site.described} of {tape.model}"))
@@ -169,8 +169,8 @@ def _is_small(reference: Array, candidate: Array) -> bool:
     return equal or not whole  # of whole numbers every unit counts
 
 
-def _apart(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Array]:
-    """How far elements are apart as the models ran, and how far is not to be looked at."""
+def _gap(reference: Array, candidate: Array, narrow: float) -> tuple[Array, Array]:
+    """By how much elements differ as the models ran, and how much is not to be looked at."""
     if reference.dtype.kind != "f":
         gap = np.abs(reference.astype(np.float64) - candidate.astype(np.float64))
         return gap, np.zeros(gap.shape)
@@ -196,17 +196,17 @@ def _upper_quartile(sizes: Array, **options: Any) -> Array:
 
 
 def _usual(sizes: Array, usual_of: Callable[..., Array] = root_mean_square) -> Array:
-    """What is usual along some axis; of a few numbers, among all of them."""
+    """What is usual along some axis; of a few values, among all of them."""
     found = at_least_usual(sizes, usual_of)
     pooled = found is not sizes or not sizes.size
     return found if pooled else np.maximum(sizes, usual_of(sizes))
 
 
 def _fairly(moved: Array, size: Array) -> Array:
-    """How far rounding moves elements, or what is usual nearby for numbers of their size."""
+    """How far rounding moves elements, or what is usual nearby for their size."""
     with np.errstate(all="ignore"):
         share = np.where((size > 0) & np.isfinite(size), moved / size, 0.0)
-        # of a few numbers that columns do not distinguish, most may be noisy, and excuse no other
+        # of a few values that columns do not distinguish, most may be noisy, and excuse no other
         few = at_least_usual(moved, np.median) is moved
         middle = lower_quartile if few else np.median
         usual = np.minimum(_usual(moved, middle), _usual(share, middle) * size)
@@ -268,7 +268,7 @@ def _units(
     """What rounding does to each element of either output: measured twice, and the larger.
 
     All that is computed moves by one rounding; and the error of the run, which knows of what one
-    operation does inside. None where a replay fails on moved numbers.
+    operation does inside. None where a replay fails on moved values.
     """
     moved = moved_outputs(matched, pair, rounds)
     both = _exactly(matched, pair, exact)
@@ -298,7 +298,7 @@ def _numbers_of(
 
 
 def _comparable(a: Array, b: Array) -> tuple[Array, Array]:
-    """Two outputs as numbers of one kind, every complex number as two.
+    """Two outputs as values of one kind, every complex number as two.
 
     Integers beside floating numbers that are not whole are floating numbers, of which those of the
     one side have no digits behind the point.

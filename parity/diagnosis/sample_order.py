@@ -16,7 +16,7 @@ from parity.diagnosis.region import Mismatch, OutputPair
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
 from parity.matching.match import Match
-from parity.numerics.difference import residual
+from parity.numerics.difference import residual, same_elements
 from parity.numerics.limits import UNITS
 from parity.tape import Array, Replay, Tape
 
@@ -56,7 +56,7 @@ def _in_another_order(
         if _only_order(matched, mismatch, own)
         or _only_order(matched, mismatch, _fed_by_the_reference(repaired, own, mismatch))
     ]
-    if not moved or not _apart(matched, own, outputs):
+    if not moved or not _differ(matched, own, outputs):
         return []
     followed = _followed(matched, own)
     if not followed or not _come_out_alike(followed, outputs):
@@ -74,21 +74,17 @@ def _only_order(matched: Match, mismatch: Mismatch, run: Replay) -> bool:
         return False
     reference = np.squeeze(mismatch.order.apply(matched.reference.array(mismatch.values[0])))
     candidate = np.squeeze(run.array(mismatch.values[1]))
-    if (
-        reference.shape != candidate.shape
-        or not reference.ndim
-        or residual(reference, candidate) <= SAME
-    ):
+    if reference.shape != candidate.shape or not reference.ndim:
         return False
-    return residual(_sorted(reference), _sorted(candidate)) <= SAME
+    equal = residual(reference, candidate) <= SAME
+    return not equal and residual(_sorted(reference), _sorted(candidate)) <= SAME
 
 
 def _sorted(array: Array) -> Array:
-    """Its samples by their numbers, rounded so that what is equal but for rounding stays so."""
+    """Its samples by their values, rounded so that what is equal but for rounding stays so."""
     rows = array.reshape(len(array), -1)
-    numbers = rows if rows.dtype.kind in "fc" else rows.astype(np.float64)
-    order = np.lexsort(np.round(numbers, 9).T[::-1])
-    return np.asarray(rows[order])
+    wide = rows if rows.dtype.kind in "fc" else rows.astype(np.float64)
+    return np.asarray(rows[np.lexsort(np.round(wide, 9).T[::-1])])
 
 
 def _fed_by_the_reference(repaired: Match, own: Replay, mismatch: Mismatch) -> Replay:
@@ -98,7 +94,7 @@ def _fed_by_the_reference(repaired: Match, own: Replay, mismatch: Mismatch) -> R
     return own.tape.replay("float64", entering, own, only={op.index for op in region.ops})
 
 
-def _apart(matched: Match, own: Replay, outputs: Sequence[OutputPair]) -> bool:
+def _differ(matched: Match, own: Replay, outputs: Sequence[OutputPair]) -> bool:
     """Whether an output differs by more than float32 rounding."""
     for pair in outputs:
         reference, candidate = matched.reference.array(pair.reference), own.array(pair.candidate)
@@ -139,11 +135,8 @@ def _with_changed(tape: Tape, run: Replay, sample: int) -> Mapping[int, Array]:
 
 def _come_out_alike(followed: Sequence[Changed], outputs: Sequence[OutputPair]) -> bool:
     """Whether every changed sample shows at the same places of both models' outputs."""
-    for reference, candidate in followed:
-        places = [
-            (_places(reference, pair.reference), _places(candidate, pair.candidate))
-            for pair in outputs
-        ]
+    for sides in followed:
+        places = [tuple(map(_places, sides, pair.values)) for pair in outputs]
         if any(a != b for a, b in places) or not any(a for a, _ in places):
             return False
     return True
@@ -154,22 +147,19 @@ def _makes_or_undoes_an_order(
 ) -> bool:
     """Whether samples are in other places in a mismatch's values, or in what it reads."""
     assert mismatch.values is not None
-    apart = _pass_apart(followed, *mismatch.values)
-    if apart is not False:
-        return bool(apart)
+    moved = _are_in_other_places(followed, mismatch.values)
+    if moved is not False:
+        return bool(moved)
     read = [repaired.pairs.get(value) for value in mismatch.candidate.boundary()]
-    return any(pair and _pass_apart(followed, pair.reference, pair.candidate) for pair in read)
+    return any(pair and _are_in_other_places(followed, pair.values) for pair in read)
 
 
-def _pass_apart(followed: Sequence[Changed], ours: int, theirs: int) -> bool | None:
+def _are_in_other_places(followed: Sequence[Changed], values: tuple[int, int]) -> bool | None:
     """Whether some sample is in another place of two values; None if one is not one row."""
-    apart = False
-    for reference, candidate in followed:
-        a, b = _places(reference, ours), _places(candidate, theirs)
-        if len(a) != 1 or len(b) != 1:
-            return None
-        apart = apart or a != b
-    return apart
+    places = [tuple(map(_places, sides, values)) for sides in followed]
+    if any(len(rows) != 1 for both in places for rows in both):
+        return None
+    return any(a != b for a, b in places)
 
 
 def _places(runs: tuple[Replay, Replay], value: int) -> set[int]:
@@ -177,5 +167,5 @@ def _places(runs: tuple[Replay, Replay], value: int) -> set[int]:
     before, after = (np.squeeze(run.array(value)) for run in runs)
     if before.shape != after.shape or not before.ndim:
         return set()
-    differ = (before != after) & ~(np.isnan(before) & np.isnan(after))
-    return {int(row) for row in differ.reshape(len(before), -1).any(1).nonzero()[0]}
+    differ = ~same_elements(before, after).reshape(len(before), -1)
+    return {int(row) for row in np.flatnonzero(differ.any(1))}

@@ -24,7 +24,7 @@ def shape_reason(name: str, models: Sequence[str], outputs: Sequence[Array]) -> 
     shapes = [one.shape for one in outputs]
     reason = f"output {name!r} has shape {shapes[0]} in {models[0]} and {shapes[1]} in {models[1]}"
     if without_ones(shapes[0]) == without_ones(shapes[1]) and _same(*(o.ravel() for o in outputs)):
-        return f"{reason}: the same numbers, but for axes of length 1"
+        return f"{reason}: the same values, but for axes of length 1"
     for large, small in ((1, 0), (0, 1)):
         how = _reduced(outputs[large], outputs[small])
         if how is not None:

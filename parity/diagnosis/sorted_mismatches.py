@@ -18,6 +18,7 @@ from parity.matching.match import Match
 from parity.tape import Site
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
+_MAY_DIFFER = "on other inputs they may not"
 _UNVERIFIABLE = ("no-float64", "host-read", "other-length")
 
 
@@ -69,18 +70,12 @@ class Evidence:
             return "unpaired-random", f"{kind.detail}; {seen}"
         if kind.name != "unpaired-random":
             return kind.name, kind.detail
-        differ, said = self._of_unpaired(kind.detail)
-        return "divergence" if differ else kind.name, said
-
-    def _of_unpaired(self, detail: str) -> tuple[bool, str]:
-        """Whether draws without a counterpart differ in distribution, and what is reported."""
-        if self.matched.reference.tape.lost_draws or self.matched.side.tape.lost_draws:
-            return False, detail
-        seen = self.laws()
+        seen = None if any(tape.lost_draws for tape in matched.tapes) else self.laws()
         if seen is None:
-            return False, detail
-        said = f"{detail.split('. ')[0]}; {seen}" if seen.differ else f"{detail} {seen}"
-        return seen.differ, said
+            return kind.name, kind.detail
+        if seen.differ:
+            return "divergence", f"{kind.detail.split('. ')[0]}; {seen}"
+        return kind.name, f"{kind.detail} {seen}"
 
 
 @dataclass
@@ -157,16 +152,14 @@ class SortedMismatches:
 
 def _as_note(divergence: Divergence, whole: float) -> Note:
     """What is no divergence on these inputs; another weight is named as such."""
-    agree = f"with nothing substituted the models' outputs agree to {whole:.0e} in float64"
+    kind = "constant-precision"
+    detail = f"with nothing substituted the models' outputs agree to {whole:.0e} in float64"
     cause = divergence.cause
-    sites = divergence.reference, divergence.candidate
     if cause is not None and cause.kind in _OTHER_WEIGHTS:
-        detail = f"{cause.summary}; {agree}, on other inputs they may not"
-        return Note("parameter-differs", *sites, divergence.residual, detail)
-    if not divergence.residual <= limits.DIVERGENT_ANYWAY:
-        detail = f"{agree}, on other inputs they may not"
-        return Note("no-effect", *sites, divergence.residual, detail)
-    return Note("constant-precision", *sites, divergence.residual, agree)
+        kind, detail = "parameter-differs", f"{cause.summary}; {detail}, {_MAY_DIFFER}"
+    elif not divergence.residual <= limits.DIVERGENT_ANYWAY:
+        kind, detail = "no-effect", f"{detail}, {_MAY_DIFFER}"
+    return Note(kind, divergence.reference, divergence.candidate, divergence.residual, detail)
 
 
 def _unverified(kind: str, mismatch: Mismatch) -> str:
@@ -179,7 +172,7 @@ def _unverified(kind: str, mismatch: Mismatch) -> str:
         )
     if kind == "other-length":
         return (
-            f"{what} gives more numbers in float64 than as it ran, or fewer, as of those above a "
+            f"{what} gives more values in float64 than as it ran, or fewer, as of those above a "
             f"limit, and differs by {mismatch.residual:.1e}: {unclear}"
         )
     return f"{what} has no float64: {unclear} there"

@@ -1,7 +1,7 @@
 """A recurrent layer's state, which has an axis of layers and directions in some frameworks alone.
 
 torch's and Chainer's own layers give the state of one layer as (1, B, H), Keras's as (B, H). That
-axis is the layer's and not the user's, and being the first it meets no other where numbers are
+axis is the layer's and not the user's, and being the first it meets no other where values are
 broadcast. An axis of length 1 that anything else makes stays a difference.
 """
 
@@ -57,7 +57,7 @@ def _changes(reference: Tape, candidate: Tape) -> tuple[dict[str, Change], list[
 
 
 def _of_a_run(outputs: Outputs, changes: Mapping[str, Change]) -> Outputs:
-    found = cast(dict[str, Array], copy.copy(outputs))  # with what it holds beside numbers
+    found = cast(dict[str, Array], copy.copy(outputs))  # with what it holds beside tensors
     found.update({name: change(found[name]) for name, change in changes.items() if name in found})
     return found
 

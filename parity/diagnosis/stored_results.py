@@ -56,8 +56,8 @@ def stored_results(
     orders = plain[0].orders
     alone = plain[0].count == 1 and not orders and not plain[1].orders  # of whole numbers, say
     if not fixed or not same_orders(plain) and (found or not alone):
-        told = [f"{one}; more than one sample would show it" for one in found]
-        return ("unverified" if found else "parity"), told
+        reasons = [f"{one}; more than one sample would show it" for one in found]
+        return ("unverified" if found else "parity"), reasons
     usual = usual_gaps(matched, fixed, [one.run() for one in plain], plain[0].count)
     refused = 0
     for at in range(len(orders)):
@@ -73,13 +73,11 @@ def stored_results(
         if all(by_sample):
             continue  # what differs there differs here, among samples that hide it
         # what mixes samples may differ there for their own sake: a spread of zero, ties;
-        told = [f"{one}; {_where(plain, at)} they differ" for one in found] or [
-            on_others(plain, at)
-        ]
-        told += not_finite(plain, at, differing)
         # so does what a first call builds of its batch, which both may do
         sure = any(by_sample) and not any(one.built() for one in plain)
-        return ("diverged" if sure else "unverified"), told
+        reasons = [f"{one}; {_where(plain, at)} they differ" for one in found]
+        reasons = reasons or [on_others(plain, at)]
+        return ("diverged" if sure else "unverified"), [*reasons, *not_finite(plain, at, differing)]
     if found and refused == len(orders):
         return "unverified", [f"{one}; the models take no other samples" for one in found]
     return _a_few_percent_off(matched, fixed, plain, usual, held, refused == len(orders))
@@ -110,21 +108,21 @@ def _a_few_percent_off(
         differing = differing_elsewhere(matched, pairs, plain, others, usual)
     if differing:
         where = _where(plain, others)
-        told = [f"{one.text}; {where} they differ" for one in held]
-        told = told or [
+        reasons = [f"{one.text}; {where} they differ" for one in held]
+        reasons = reasons or [
             f"{where} the outputs differ: {one} computes of all samples what the other model "
             "computes nowhere, and may hold"
             for one in together[:1]
         ]
-        if refused and not told:
-            told = [on_others(plain, others)]
-        if told:
-            return "unverified", told
+        if refused and not reasons:
+            reasons = [on_others(plain, others)]
+        if reasons:
+            return "unverified", reasons
     same = never_changed([one for one in held if one.sure], plain, others + 1)
-    told = [
+    reasons = [
         f"{one.text}; no other samples were seen on which that is something else" for one in same
     ]
-    return ("unverified" if told else "parity"), told
+    return ("unverified" if reasons else "parity"), reasons
 
 
 def stored_leaves(plain: tuple[PlainRun, PlainRun]) -> list[str]:
@@ -177,7 +175,7 @@ def on_others(plain: Sequence[PlainRun], at: int) -> str:
 
 
 def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap]) -> list[str]:
-    """That one model alone has no numbers somewhere in what it gives on other samples."""
+    """That one model alone is NaN or infinite somewhere in what it gives on other samples."""
     found = []
     models = [one.tape.model for one in plain]
     for one in differing:
@@ -187,7 +185,7 @@ def not_finite(plain: Sequence[PlainRun], at: int, differing: Sequence[OutputGap
                 f"{_where(plain, at)} output {one.pair.names[side]!r} of {models[side]} is "
                 f"not finite throughout, that of {models[1 - side]} is: a mean or a "
                 "quotient of what is empty there may be NaN in the one and 0 in the other. Samples "
-                "of which each half leaves nothing empty would tell"
+                "of which each half leaves nothing empty would show which"
             )
     return found
 

@@ -60,15 +60,14 @@ def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]
 
 
 def _ends_in_copies(larger: Case, case: Case) -> bool:
-    """Whether a larger case ends in the same numbers, as behind a clip that cuts nothing off."""
+    """Whether a larger case ends in the same values, as behind a clip that cuts nothing off."""
     ends = ((one.reference.end, one.candidate.end) for one in (larger, case))
     if len(set(ends)) == 1:
         return False
-    pairs = (
-        (larger.first.reference, case.first.reference),
-        (larger.first.candidate, case.first.candidate),
+    first, other = larger.first, case.first
+    return np.array_equal(first.reference, other.reference) and np.array_equal(
+        first.candidate, other.candidate
     )
-    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def _grows(case: Case, outputs: Sequence[OutputPair] = ()) -> str:
@@ -134,7 +133,7 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
     # from before what cut nothing off on the user's inputs, and may on these
     changed = {_before_copies(bases[0], value): array for value, array in changed.items()}
     try:
-        ours = bases[0].tape.replay("float64", changed, bases[0])
+        reference = bases[0].tape.replay("float64", changed, bases[0])
         # of equal values, as before and after a clip, the first is what the candidate is given
         firsts = {v: _before_copies(bases[0], pair.reference) for v, pair in pairs.items()}
         starts = [
@@ -146,17 +145,19 @@ def _reaches(case: Case, changed: Mapping[int, Array], outputs: Sequence[OutputP
         # what the candidate makes of one of them, as a clip that cuts nothing off, it makes anew
         made = set().union(*(bases[1].tape.graph.descendants(value) for value in starts))
         given = {
-            value: pairs[value].order.apply(ours.array(firsts[value]))
+            value: pairs[value].order.apply(reference.array(firsts[value]))
             for value in starts
             if value not in made
         }
-        theirs = bases[1].tape.replay("float64", given, bases[1])
+        candidate = bases[1].tape.replay("float64", given, bases[1])
     except ReplayError:  # outside what an operation further on takes
         return True
     for pair in outputs:
-        a, b = ours.array(pair.reference), theirs.array(pair.candidate)
-        laid_out = in_reference_layout(repaired, pair, b)
-        if laid_out is None or not residual(a, laid_out) <= limits.VISIBLE_UNDER_STRESS:
+        laid_out = in_reference_layout(repaired, pair, candidate.array(pair.candidate))
+        if laid_out is None:
+            return True
+        gap = residual(reference.array(pair.reference), laid_out)
+        if not gap <= limits.VISIBLE_UNDER_STRESS:
             return True
     return False
 

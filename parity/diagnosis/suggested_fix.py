@@ -58,10 +58,10 @@ def _changed(text: str, edit: Edit) -> tuple[str, str] | None:
         return None
     named = next((one for one in call.keywords if one.arg in edit.keyword), None)
     at = edit.position
+    if at is not None and isinstance(call.func, ast.Attribute) and _is_method(call, at):
+        at -= 1
     if named is not None:
         old: ast.expr | None = named.value
-    elif at is not None and isinstance(call.func, ast.Attribute) and _is_method(call, edit, at):
-        old = call.args[at - 1]
     else:
         old = call.args[at] if at is not None and len(call.args) > at else None
     before = ast.unparse(call)
@@ -78,7 +78,7 @@ def _changed(text: str, edit: Edit) -> tuple[str, str] | None:
     return None if after == before else (before, after)
 
 
-def _is_method(call: ast.Call, edit: Edit, position: int) -> bool:
+def _is_method(call: ast.Call, position: int) -> bool:
     """Whether a tensor's own method is called, which lacks the first argument."""
     return len(call.args) == position and all(
         isinstance(one, ast.Constant | ast.UnaryOp) for one in call.args

@@ -31,7 +31,7 @@ def read_by_one(plain: tuple[PlainRun, PlainRun]) -> list[str]:
         if not _may_say_the_same(other, name):
             found.append(
                 f"input {name!r} changes the outputs of {reader.model}, and not those of "
-                f"{other.model}, which does not read it: they agree for the numbers that were "
+                f"{other.model}, which does not read it: they agree for the values that were "
                 "given there, and differ for others"
             )
     return found

@@ -28,30 +28,30 @@ UNSHARED = "weights-not-shared"  # the kind of its cause
 
 
 def unshared(matched: Match, outputs: Sequence[OutputPair]) -> Mismatch | None:
-    """The one place to tell of models that share no weights; None where they share some.
+    """The one place to report of models that share no weights; None where they share some.
 
-    So it is where outputs part, both models have several weight matrices, of as many numbers, no
+    So it is where outputs differ, both models have several weight matrices, of as many elements, no
     matrix of the one is a matrix of the other in any arrangement, near it or a multiple of it, nor
     part of one, as a gate's may be, and nothing that is made with one has a partner: a weight may
     also be shared in another form, as a batch norm's is when it is folded into the layer before.
     """
-    apart = [pair for pair in outputs if not output_matches(matched, pair)]
-    if not apart:
+    differing = [pair for pair in outputs if not output_matches(matched, pair)]
+    if not differing:
         return None
     sides = matched.reference, matched.side
     reference, candidate = (list(_weights(side)) for side in sides)
-    numbers = [
+    sizes = [
         sum(side.tape.values[value].size for value in weights)
         for side, weights in zip(sides, (reference, candidate), strict=True)
     ]
-    if min(len(reference), len(candidate)) < limits.SEVERAL_WEIGHTS or numbers[0] != numbers[1]:
+    if min(len(reference), len(candidate)) < limits.SEVERAL_WEIGHTS or sizes[0] != sizes[1]:
         return None
     if _any_shared(matched, reference, candidate):
         return None
     made = (value for value in _made_with(sides[1].tape, candidate) if value in matched.pairs)
     if any(map(matched.side.informative, made)):
         return None
-    mismatch = Scene(matched, apart).up_to_the_outputs(with_leaves=False)
+    mismatch = Scene(matched, differing).up_to_the_outputs(with_leaves=False)
     return replace(mismatch, unshared=len(reference))
 
 
@@ -79,14 +79,14 @@ _ADVICE = (
 def after_a_transfer(report: R) -> R:
     """A report that advises no transfer: one was tried."""
 
-    def told(one: Divergence) -> Divergence:
+    def changed(one: Divergence) -> Divergence:
         if one.cause is None or one.cause.kind != UNSHARED:
             return one
         summary = one.cause.summary.replace(_ADVICE, "No tensor of them was paired")
         return replace(one, cause=replace(one.cause, summary=summary))
 
     comparisons = [
-        replace(one, divergences=tuple(map(told, one.divergences))) for one in report.comparisons
+        replace(one, divergences=tuple(map(changed, one.divergences))) for one in report.comparisons
     ]
     return replace(report, comparisons=tuple(comparisons))
 
@@ -136,7 +136,7 @@ def _any_shared(matched: Match, reference: Sequence[int], candidate: Sequence[in
 
 
 def _is_inside(array: Array, joined: Sequence[Array]) -> bool:
-    """Whether most numbers of a weight are in others, however these are cut or joined."""
+    """Whether most of a weight's values are in others, however these are cut or joined."""
     flat = array.ravel()
     some = flat[_places(flat.size)]
     found = [np.isin(some, other.ravel()) & (some != 0) for other in joined]
@@ -168,15 +168,14 @@ def _any_near(arrays: Sequence[Array], others: Sequence[Array]) -> bool:
                 continue
             for order in orders(shape, array.shape):
                 check()
-                if (
-                    np.abs(known @ _picked(order.revert(array, shape))) > limits.ALIKE_WEIGHTS
-                ).any():
+                cosines = np.abs(known @ _picked(order.revert(array, shape)))
+                if (cosines > limits.ALIKE_WEIGHTS).any():
                     return True
     return False
 
 
 def _picked(array: Array) -> Array:
-    """Some of an array's numbers as a vector of length one; zero where there are none but zeros."""
+    """Some of an array's values as a vector of length one; zero where there are none but zeros."""
     flat = array.ravel()
     found: Array = flat[_places(flat.size)].astype(np.float64)
     return found / (float(np.sqrt(found @ found)) or 1.0)
@@ -187,7 +186,7 @@ def _places(size: int) -> Array:
 
 
 def _made_with(tape: Tape, weights: Sequence[int]) -> Iterator[int]:
-    """What live operations make with the numbers of weights, moved ones included."""
+    """What live operations make with weights, moved ones included."""
     read = set(weights)
     for op in tape.ops:
         if read.isdisjoint(op.inputs):

@@ -14,7 +14,7 @@ from parity.numerics.limits import U32, UNITS
 from parity.result import Coverage
 from parity.tape import Array, Op
 
-# Replays tell more digits than a narrow format keeps, and all that float32 keeps are compared.
+# Replays have more digits than a narrow format keeps, and all that float32 keeps are compared.
 _UNITS = {**dict.fromkeys(UNITS, U32), "float64": 2.0**-53}
 
 
@@ -34,7 +34,7 @@ def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -
         )
     if outputs and not any(reference.informative(pair.reference) for pair in outputs):
         if not any(matched.side.informative(pair.candidate) for pair in outputs):
-            found.append("the outputs hold too few distinct numbers to be evidence of anything")
+            found.append("the outputs hold too few distinct values to be evidence of anything")
     if not outputs:
         found.append("no output was compared")
     elif not any(
@@ -58,7 +58,7 @@ def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -
 
 
 def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
-    """Whether samples that differ give the same, and what last tells them apart has no partner."""
+    """Whether samples that differ give the same, and what last differs by sample has no partner."""
     side = matched.reference
     inputs = [side.array(value) for value in side.tape.inputs.values()]
     lengths = {len(array) if array.ndim else 0 for array in inputs}
@@ -66,14 +66,16 @@ def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
         return False
     (count,) = lengths
 
-    def tells(value: int) -> bool:
-        array = side.array(value)
-        return not (array.ndim == 0 or len(array) != count or _rows_are_one(array))
+    def has_samples(value: int) -> bool:
+        return side.array(value).shape[:1] == (count,)
 
-    arrays = [side.array(pair.reference) for pair in outputs]
-    if not all(one.ndim > 0 and len(one) == count and _rows_are_one(one) for one in arrays):
+    def differs_by_sample(value: int) -> bool:
+        return has_samples(value) and not _rows_are_one(side.array(value))
+
+    ends = [pair.reference for pair in outputs]
+    if not all(has_samples(value) and not differs_by_sample(value) for value in ends):
         return False
-    return _is_behind(matched, outputs, tells)
+    return _is_behind(matched, outputs, differs_by_sample)
 
 
 def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -> bool:
@@ -88,7 +90,11 @@ def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage:
     def is_one(value: int) -> bool:
         array = side.array(value)
         rows = array if array.ndim > 1 and len(array) > 1 else array.reshape(-1)
-        return _is_one(rows, _UNITS.get(side.tape.values[value].dtype, 0.0))
+        unit = _UNITS.get(side.tape.values[value].dtype, 0.0)
+        with np.errstate(all="ignore"):  # of each element a few roundings
+            allowed = limits.UNIFORM_ROUNDINGS * unit * np.abs(rows[:1])
+            near = np.abs(rows - rows[:1]) <= allowed
+        return bool((near | (rows == rows[:1])).all())
 
     ends = [pair.reference for pair in outputs]
     if not all(side.array(value).size > 1 and is_one(value) for value in ends):
@@ -116,10 +122,3 @@ def _is_behind(
 
 def _rows_are_one(array: Array) -> bool:
     return bool((array == array[:1]).all())
-
-
-def _is_one(rows: Array, unit: float) -> bool:
-    """Whether all along the first axis is one but for a few roundings of each element."""
-    with np.errstate(all="ignore"):
-        near = np.abs(rows - rows[:1]) <= limits.UNIFORM_ROUNDINGS * unit * np.abs(rows[:1])
-    return bool((near | (rows == rows[:1])).all())

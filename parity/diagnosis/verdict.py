@@ -129,12 +129,16 @@ def _without_doubtful(
         What is left, the doubts, and whether all is known that this was decided by.
     """
     matched, outputs = evidence.matched, evidence.outputs
+    faults = [mismatch for mismatch, _ in found.faults]
     complete = True
     # where each element counts by itself, the outputs are known to differ
     if divergences and not matched.reference.sharp:
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
-            whole = _seen_in_no_output(matched, outputs, divergences, found)
+            # it hangs on what repairs do: where some were left out it is no more than likely
+            whole = repairs_harm(divergences)
+            if whole is None:
+                whole = no_repair_shows(matched, outputs, divergences, faults)
             complete = whole is None or budget.current().all_explained
         if whole is not None:
             found.demote(divergences, whole)
@@ -144,42 +148,17 @@ def _without_doubtful(
         unverified += [_seen_elsewhere(one) for one in divergences]
         found.rename("divergence", "constant-precision")
         divergences = []
-    faults = [mismatch for mismatch, _ in found.faults]
     one = one_in_law(matched, evidence.repaired, outputs, divergences, faults, evidence.laws)
     if one:
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
         divergences = []
-    if divergences and _may_be_constants(matched, outputs, divergences):
+    unknown = not any(one.cause for one in divergences) and not matched.drawing.reference
+    if divergences and unknown and no_more_than_constants(matched, outputs):
         unverified += [_unexplained(one) for one in divergences]
         found.rename("divergence", "rounding")
         divergences = []
     return divergences, unverified, complete
-
-
-def _seen_in_no_output(
-    matched: Match,
-    outputs: Sequence[OutputPair],
-    divergences: Sequence[Divergence],
-    found: SortedMismatches,
-) -> float | None:
-    """How far the outputs differ, where none shows any of the divergences; else None.
-
-    It hangs on what repairs do: where the budget left some of them out it is no more than likely.
-    """
-    whole = repairs_harm(divergences)
-    if whole is not None:
-        return whole
-    return no_repair_shows(matched, outputs, divergences, [one for one, _ in found.faults])
-
-
-def _may_be_constants(
-    matched: Match, outputs: Sequence[OutputPair], divergences: Sequence[Divergence]
-) -> bool:
-    """Whether nothing explains them, and rounded constants do to the outputs what they do."""
-    if any(one.cause is not None for one in divergences) or matched.drawing.reference:
-        return False
-    return no_more_than_constants(matched, outputs)
 
 
 def _shape_reasons(

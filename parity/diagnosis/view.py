@@ -13,35 +13,22 @@ from parity.tape import Array, Op, Replay, Tape, Value
 
 @dataclass(frozen=True)
 class LeafView:
-    """A parameter, buffer or constant that a region reads.
-
-    Attributes:
-        id: its value id.
-        name: its path in the model; "" for a constant.
-        array: its numbers, in float64 if they are floating.
-    """
+    """A parameter, buffer or constant that a region reads."""
 
     id: int
-    name: str
+    name: str  # its path in the model; "" for a constant
     kind: str
-    array: Array
+    array: Array  # in float64 if it is floating
 
 
 @dataclass(frozen=True)
 class RegionView:
-    """One side's region.
-
-    Attributes:
-        tape: the side's tape.
-        ops: its operations in the order of the data flow.
-        end: the value id that it ends in.
-        leaves: the parameters and constants that it reads, also through static operations.
-    """
+    """One side's region."""
 
     tape: Tape
-    ops: tuple[Op, ...]
+    ops: tuple[Op, ...]  # in the order of the data flow
     end: int
-    leaves: tuple[LeafView, ...]
+    leaves: tuple[LeafView, ...]  # that it reads, also through static operations
 
     @cached_property
     def computing(self) -> tuple[Op, ...]:
@@ -51,6 +38,12 @@ class RegionView:
     @cached_property
     def value(self) -> Value:
         return self.tape.values[self.end]
+
+    @cached_property
+    def constants(self) -> list[int]:
+        """The values that it reads and no input reaches: leaves, or made of leaves alone."""
+        read = dict.fromkeys(value for op in self.ops for value in op.inputs)
+        return [value for value in read if not self.tape.is_live(value)]
 
     def leaf(self, value: int) -> LeafView | None:
         """The leaf that a value is, but for static operations on the way."""

@@ -2,7 +2,7 @@
 
 draw       the description of one draw, in one vocabulary for all frameworks
 families   distributions with known parameters: probabilities, quantiles, samples
-fused      kernels that fuse a draw and a transform, taken apart into a draw and what is made of it
+fused      kernels that fuse a draw and a transform, separated into a draw and what is made of it
 host       draws by NumPy, inside models of any framework
 pairing    which of the reference's draws is substituted for which of the candidate's
 repeated   draws that give the same samples again, which are one

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from parity.arrays import Array as Array
 
 
 def generator(*seed: int) -> np.random.Generator:
     """A generator of parity's own, which nobody watches."""
-    return np.random.default_rng(
-        seed
-    )  # with a seed: of other makers a recording sees what they draw
+    # with a seed: of other makers a recording sees what they draw
+    return np.random.default_rng(seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,21 @@ class Draw:
     parameters: Mapping[str, float] = field(default_factory=dict)
     reads: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of_values(cls, name: str, read: Iterable[int]) -> Draw:
+        """A draw of a kernel that draws in its own way, whose parameters are all values."""
+        return cls(name, reads={str(at): value for at, value in enumerate(read)})
+
     def __str__(self) -> str:
         given = [f"{key}={value:.6g}" for key, value in self.parameters.items()]
         return f"{self.name}({', '.join([*given, *self.reads])})"
+
+
+_WIDE: dict[str, Any] = {"f": np.float64, "c": np.complex128}
+
+NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
+UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
+GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Gave:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """What is made of a draw, as a function of NumPy arrays: a call that any adapter can replay.
+    """A function of NumPy arrays: a call that replays by itself, whatever the framework.
 
     Kernels that fuse a draw and a transform are recorded as a draw and a transform of it, so that
     the parameters are inputs like any others.
@@ -61,16 +71,19 @@ class Transform:
 
     function: Callable[..., Sequence[Array]]
 
-    def __call__(self, arguments: Sequence[Array], dtypes: Sequence[str] | None) -> list[Array]:
-        """The results, as `dtypes` where the recorded precision is asked for."""
+    def __call__(
+        self, arguments: Sequence[Array], dtypes: Sequence[str], wide: bool = False
+    ) -> list[Array]:
+        """The results in their recorded dtypes; what is not whole in float64 where it is `wide`."""
         with np.errstate(all="ignore"):
             results = [np.asarray(result) for result in self.function(*arguments)]
-        if dtypes is not None:
-            kinds = ["float32" if dtype == "bfloat16" else dtype for dtype in dtypes]
-            return [one.astype(kind) for one, kind in zip(results, kinds, strict=True)]
-        return [one.astype(np.float64) if one.dtype.kind == "f" else one for one in results]
+        kinds = ["float32" if dtype == "bfloat16" else dtype for dtype in dtypes]
+        return [
+            one.astype(_WIDE.get(one.dtype.kind, kind) if wide else kind)
+            for one, kind in zip(results, kinds, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Transform):
-    """How a distribution is given by other parameters than those it was given by: by no model."""
+class Reparametrised(Transform):
+    """A distribution's parameters made of those that it was given by: no model computes them."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Family:
     discrete: bool = False
 
 
-def known(draw: Draw | None) -> bool:
+def known(draw: Draw | None) -> TypeGuard[Draw]:
     """Whether fresh samples can be drawn, and others' samples be transformed to these."""
     return draw is not None and draw.name in FAMILIES and not draw.reads
 
@@ -117,27 +117,26 @@ def between(draw: Draw | None, a: Array, b: Array) -> float:
 
 def can_be_moved(draw: Draw) -> bool:
     """Whether samples of a family's laws are each other's, moved and stretched."""
-    if draw.name == "uniform":
-        return draw.parameters["high"] > draw.parameters["low"]
-    return draw.name in _SCALES and draw.parameters[_SCALES[draw.name][1]] > 0
+    return (draw.name == "uniform" or draw.name in _SCALES) and _place(draw)[1] > 0
 
 
 def standard(samples: Array, draw: Draw) -> Array:
     """Samples of a law that can be moved, as those of its family with shift 0 and scale 1."""
-    if draw.name == "uniform":
-        low, high = draw.parameters["low"], draw.parameters["high"]
-        return (samples - low) / (high - low)
-    shift, scale = (draw.parameters[name] for name in _SCALES[draw.name])
+    shift, scale = _place(draw)
     return (samples - shift) / scale if scale else samples
 
 
 def stretched(samples: Array, draw: Draw) -> Array:
     """The other way round."""
-    if draw.name == "uniform":
-        low, high = draw.parameters["low"], draw.parameters["high"]
-        return low + (high - low) * samples
-    shift, scale = (draw.parameters[name] for name in _SCALES[draw.name])
+    shift, scale = _place(draw)
     return shift + scale * samples
+
+
+def _place(draw: Draw) -> tuple[float, float]:
+    if draw.name == "uniform":
+        return draw.parameters["low"], draw.parameters["high"] - draw.parameters["low"]
+    shift, scale = _SCALES[draw.name]
+    return draw.parameters[shift], draw.parameters[scale]
 
 
 # Families in which a mirrored sample is this less the standardised one.

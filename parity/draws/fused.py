@@ -1,4 +1,4 @@
-"""Kernels that fuse a draw and a transform, taken apart into a draw and what is made of it.
+"""Kernels that fuse a draw and a transform, separated into a draw and what is made of it.
 
 What such a kernel gave is kept; the draw behind it is worked out so that the transform gives it
 again. Where several draws would, one is chosen as the distribution has it, given the result.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parity.draws.draw import Array
+from parity.arrays import Array, log_softmax
 
 
 def bernoulli_noise(result: Array, p: Array, random: np.random.Generator) -> Array:
@@ -31,15 +31,13 @@ def normal_noise(result: Array, mean: Array, std: Array) -> Array:
     return np.divide(moved, scale, out=np.zeros(result.shape), where=scale != 0)
 
 
-def normal(noise: Array, mean: Array, std: Array) -> Sequence[Array]:
+def normal(noise: Array, mean: Array | float, std: Array | float) -> Sequence[Array]:
     return [mean + std * noise]
 
 
-def log_softmax(logits: Array) -> Sequence[Array]:
-    """Normalised over the last axis."""
-    logits = np.asarray(logits, np.float64)
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return [shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))]
+def log_shares(logits: Array) -> Sequence[Array]:
+    """Logarithms of probabilities over the last axis, of logits."""
+    return [log_softmax(np.asarray(logits, np.float64))]
 
 
 def log_probabilities(weights: Array) -> Sequence[Array]:

@@ -36,6 +36,7 @@ from parity.draws.watched_generators import (
 from parity.frameworks import traits
 from parity.host_reads import is_written
 from parity.keeping import looked_through, streams
+from parity.patching import patched
 
 _FIT = 1e-6  # of the largest, that a multiple of a draw may be off, in float32
 _FEW = 4  # numbers through which some line always goes
@@ -122,11 +123,15 @@ class Host:
         state = _state(getattr(function, "__self__", None))
         try:
             result = function(*args, **kwargs)
-            result = self._far_out(kernel, result, given)
-            if name == "shuffle":  # in place
-                drawn = HostDraw(name, np.array(args[0]), None, np.array(args[0]))
+            draw = kernel.draw(given) if kernel else None
+            if kernel is None or draw is None:
+                array = np.array(args[0] if name == "shuffle" else result)  # which it does in place
+                drawn = HostDraw(name, array, None, array)
             else:
-                drawn = self._drawn(name, kernel, np.array(result), given)
+                result = self._far_out(kernel, draw, result, given)
+                array = np.array(result)
+                noise = kernel.noise(array, given, generator(len(self.draws)))
+                drawn = HostDraw(name, array, draw, noise, lambda noise: kernel.make(noise, given))
             drawn.state = state
             drawn.traced = any(one.is_traced() for one in traits())
             self.draws.append(drawn)
@@ -134,11 +139,10 @@ class Host:
             self._busy = False
         return result
 
-    def _far_out(self, kernel: Kernel | None, result: Any, given: Given) -> Any:
+    def _far_out(self, kernel: Kernel, draw: Draw, result: Any, given: Given) -> Any:
         """What a call gives: as it was drawn, or samples from the ends of its law."""
-        draw = None if kernel is None else kernel.draw(given)
         asked = _far.get()
-        if asked is None or kernel is None or draw is None or not known(draw) or "out" in given:
+        if asked is None or not known(draw) or "out" in given:
             return result
         if len(self.draws) >= asked:  # a loop may draw until it has samples that are not so far out
             return result
@@ -148,13 +152,6 @@ class Host:
         made = np.asarray(kernel.make(fresh(draw, shape, random, far=True), given))
         made = made.astype(drawn.dtype).reshape(drawn.shape)
         return made if isinstance(result, np.ndarray) else _as_called(made)
-
-    def _drawn(self, name: str, kernel: Kernel | None, result: Array, given: Given) -> HostDraw:
-        draw = None if kernel is None else kernel.draw(given)
-        if kernel is None or draw is None:
-            return HostDraw(name, result, None, result)
-        noise = kernel.noise(result, given, generator(len(self.draws)))
-        return HostDraw(name, result, draw, noise, lambda noise: kernel.make(noise, given))
 
     def find(self, array: Array) -> tuple[HostDraw, Callable[[Array], Any]] | None:
         """The draw that an array is, as it was cast, shaped, stretched or moved, and how.
@@ -186,34 +183,27 @@ class Host:
     @contextlib.contextmanager
     def watching(self, *things: object) -> Iterator[Host]:
         """Replaces the functions of `numpy.random`, and the generators that objects hold."""
-        names = [name for name in (*LEGACY, *OTHERS) if hasattr(np.random, name)]
-        before = {name: getattr(np.random, name) for name in names}
-        python = {name: one for name, one in vars(random).items() if is_pythons(one)}
-        makers = {name: getattr(np.random, name) for name in ("default_rng", *map(_name, KINDS))}
+        names = (name for name in (*LEGACY, *OTHERS) if hasattr(np.random, name))
+        drawing = {name: self.wrapped(name, getattr(np.random, name)) for name in names}
+        python = {name: self.python(one) for name, one in vars(random).items() if is_pythons(one)}
+        makers = {one.__name__: one for one in (np.random.default_rng, *KINDS)}
+        made = {name: self._maker(name, one) for name, one in makers.items()}
+        self.made = {id(one): made[name] for name, one in makers.items()}
         shared = np.random.mtrand._rand
-        self.made = {id(one): self._maker(name, one) for name, one in makers.items()}
         kept = list(looked_through(things))
         swaps = [put for one in kept for held in one.structures for put in swapped(held, self)]
         known = (item for one in kept for item in one.known.values())
         self.held = [item for item in known if is_pythons_own(item)]
         stood = self._streams()
+        asked_for = watched(shared, self)  # by libraries
         try:
-            for name in names:
-                setattr(np.random, name, self.wrapped(name, before[name]))
-            for name, function in python.items():
-                setattr(random, name, self.python(function))
-            for name, one in makers.items():
-                setattr(np.random, name, self.made[id(one)])
-            np.random.mtrand._rand = watched(shared, self)  # which libraries ask for
-            swaps += swapped_in_scipy(shared, np.random.mtrand._rand)
-            yield self
+            swaps += swapped_in_scipy(shared, asked_for)
+            with patched(np.random, **drawing, **made), patched(random, **python):
+                with patched(np.random.mtrand, _rand=asked_for):
+                    yield self
         finally:
             moved = [one for one, now in self._streams().items() if stood.get(one) != now]
             self.unseen = ["random"] * self._asked + moved
-            np.random.mtrand._rand = shared
-            for module, functions in ((np.random, before | makers), (random, python)):
-                for name, function in functions.items():
-                    setattr(module, name, function)
             for put_back in reversed(swaps):
                 put_back()
 
@@ -249,10 +239,6 @@ class Host:
             return self.call(LEGACY, name, function, args, kwargs)
 
         return drawing
-
-
-def _name(kind: type) -> str:
-    return kind.__name__
 
 
 def _state(generator: Any) -> bytes:

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw
+from parity.draws.draw import GUMBEL, NORMAL, UNIFORM, Array, Draw
 
 Given = Mapping[str, Any]
 
-_NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
-_UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
-_GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 _EXPONENTIAL = Draw("exponential", {"rate": 1.0})
 _LAPLACE = Draw("laplace", {"loc": 0.0, "scale": 1.0})
 _LOGISTIC = Draw("logistic", {"loc": 0.0, "scale": 1.0})
@@ -49,29 +46,30 @@ def _scaled(draw: Draw, shift: float | None, scale: float) -> Kernel:
     def place(given: Given) -> tuple[Any, Any]:
         return (0.0 if shift is None else given.get("loc", shift)), given.get("scale", scale)
 
-    def make(noise: Array, given: Given) -> Any:
-        loc, size = place(given)
-        return loc + np.asarray(size) * noise
-
     names = ("scale", "size") if shift is None else ("loc", "scale", "size")
+    return _placed(draw, names, place)
+
+
+def _placed(
+    draw: Draw, names: tuple[str, ...], place: Callable[[Given], tuple[Any, Any]]
+) -> Kernel:
+    """What `place` gives first, plus noise times what it gives second."""
+
+    def make(noise: Array, given: Given) -> Any:
+        shift, scale = place(given)
+        return shift + np.asarray(scale) * noise
+
     return Kernel(
         names, lambda _: draw, lambda one, given, _: fused.normal_noise(one, *place(given)), make
     )
 
 
 def _uniform() -> Kernel:
-    def ends(given: Given) -> tuple[Any, Any]:
-        return given.get("low", 0.0), given.get("high", 1.0)
+    def place(given: Given) -> tuple[Any, Any]:
+        low = given.get("low", 0.0)
+        return low, np.asarray(given.get("high", 1.0)) - low
 
-    def noise(one: Array, given: Given, _: np.random.Generator) -> Array:
-        low, high = ends(given)
-        return fused.normal_noise(one, low, np.asarray(high) - low)
-
-    def make(noise: Array, given: Given) -> Any:
-        low, high = ends(given)
-        return low + (np.asarray(high) - low) * noise
-
-    return Kernel(("low", "high", "size"), lambda _: _UNIFORM, noise, make)
+    return _placed(UNIFORM, ("low", "high", "size"), place)
 
 
 def _integers(high_included: bool = False) -> Kernel:
@@ -91,17 +89,19 @@ def _choice() -> Kernel:
     """`choice` of numbers below n, with probabilities or without."""
 
     def logits(given: Given) -> Array:
-        count = _count(given)
+        count = _count(given["a"])
         p = given.get("p")
         weights = np.full(count, 1 / count) if p is None else np.asarray(p, np.float64)
         return fused.log_probabilities(weights)[0]
 
     def draw(given: Given) -> Draw | None:
         replaced = given.get("replace", True) or given.get("size") is None
-        return _GUMBEL if replaced and not given.get("axis") else None
+        return GUMBEL if replaced and not given.get("axis") else None
 
     def noise(one: Array, given: Given, random: np.random.Generator) -> Array:
-        places = np.asarray(one) if np.ndim(given["a"]) == 0 else _places(given["a"], one)
+        places = np.asarray(one)
+        if np.ndim(given["a"]):
+            places = np.asarray((places[..., None] == np.asarray(given["a"])).argmax(axis=-1))
         found = fused.categorical_noise(places.reshape(-1), logits(given), random)
         return found.reshape(*places.shape, -1)
 
@@ -113,21 +113,15 @@ def _choice() -> Kernel:
     return Kernel(("a", "size", "replace", "p", "axis", "shuffle"), draw, noise, make)
 
 
-def _count(given: Given) -> int:
-    return int(given["a"]) if np.ndim(given["a"]) == 0 else len(given["a"])
-
-
-def _places(items: Any, chosen: Array) -> Array:
-    items, chosen = np.asarray(items), np.asarray(chosen)
-    found = (chosen[..., None] == items).argmax(axis=-1)
-    return np.asarray(found)
+def _count(items: Any) -> int:
+    return int(items) if np.ndim(items) == 0 else len(items)
 
 
 def _binomial() -> Kernel:
     """Of one trial each; others are kernels of their own."""
 
     def draw(given: Given) -> Draw | None:
-        return _UNIFORM if np.all(np.asarray(given["n"]) == 1) else None
+        return UNIFORM if np.all(np.asarray(given["n"]) == 1) else None
 
     return Kernel(
         ("n", "p", "size"),
@@ -139,7 +133,8 @@ def _binomial() -> Kernel:
 
 def _permutation() -> Kernel:
     def draw(given: Given) -> Draw | None:
-        return Draw("permutation", {"n": float(_count(given))}) if "axis" not in given else None
+        count = float(_count(given["x"]))
+        return Draw("permutation", {"n": count}) if "axis" not in given else None
 
     def noise(one: Array, given: Given, _: np.random.Generator) -> Array:
         if np.ndim(given["x"]) == 0:
@@ -151,23 +146,14 @@ def _permutation() -> Kernel:
     def make(noise: Array, given: Given) -> Any:
         return noise if np.ndim(given["x"]) == 0 else np.asarray(given["x"])[noise]
 
-    return Kernel(
-        ("x", "axis"),
-        lambda given: draw({"a": given["x"], **given}),
-        noise,
-        make,
-    )
-
-
-def _dimensions(draw: Draw) -> Kernel:
-    return _plain(draw)  # its arguments are lengths
+    return Kernel(("x", "axis"), draw, noise, make)
 
 
 _SHARED = {
     "uniform": _uniform(),
-    "normal": _scaled(_NORMAL, 0.0, 1.0),
-    "standard_normal": _plain(_NORMAL, "size"),
-    "gumbel": _scaled(_GUMBEL, 0.0, 1.0),
+    "normal": _scaled(NORMAL, 0.0, 1.0),
+    "standard_normal": _plain(NORMAL, "size"),
+    "gumbel": _scaled(GUMBEL, 0.0, 1.0),
     "laplace": _scaled(_LAPLACE, 0.0, 1.0),
     "logistic": _scaled(_LOGISTIC, 0.0, 1.0),
     "standard_cauchy": _plain(_CAUCHY, "size"),
@@ -176,13 +162,13 @@ _SHARED = {
     "choice": _choice(),
     "binomial": _binomial(),
     "permutation": _permutation(),
-    "random": _plain(_UNIFORM, "size"),
+    "random": _plain(UNIFORM, "size"),
 }
 LEGACY = {
     **_SHARED,
-    "rand": _dimensions(_UNIFORM),
-    "randn": _dimensions(_NORMAL),
-    **dict.fromkeys(("random_sample", "ranf", "sample"), _plain(_UNIFORM, "size")),
+    "rand": _plain(UNIFORM),  # whose arguments are lengths
+    "randn": _plain(NORMAL),
+    **dict.fromkeys(("random_sample", "ranf", "sample"), _plain(UNIFORM, "size")),
     "randint": _integers(),
 }
 MODERN = {**_SHARED, "integers": _integers()}

@@ -7,6 +7,7 @@ from one distribution, else those with the same probabilities, which it might ha
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -65,6 +66,7 @@ class Drawing:
         turn: of the samples: 0 for those that were recorded.
         expected: the counterparts by program order, where only these are to be tried.
         fresh: samples for the candidate's draws that have no counterpart.
+        alone: the candidate in float64, of which nothing but the inputs was replaced.
         laws: what many runs of both show of some outputs, by these: as true of other samples.
     """
 
@@ -77,7 +79,7 @@ class Drawing:
     fresh: Mapping[int, Array] = field(default_factory=dict)
     alone: Replay | None = None
     laws: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    _descendants: dict[int, frozenset[int]] = field(default_factory=dict)
+    _behind: dict[int, set[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reference: Tape, candidate: Tape) -> Drawing:
@@ -124,16 +126,11 @@ class Drawing:
     def seeds(self) -> dict[int, int]:
         return {value: at for at, value in enumerate(self.candidate)}
 
-    def behind(self, tape: Tape, value: int) -> frozenset[int]:
-        """Values of the reference that are computed from a draw."""
-        found = self._descendants.get(value)
-        if found is None:
-            reached = {value}
-            for op in tape.ops:
-                if not reached.isdisjoint(op.inputs):
-                    reached.update(op.outputs)
-            found = self._descendants[value] = frozenset(reached)
-        return found
+    def behind(self, tape: Tape, value: int) -> set[int]:
+        """A draw of the reference, and what is computed from it."""
+        if value not in self._behind:
+            self._behind[value] = tape.graph.forward([value])
+        return self._behind[value]
 
 
 def alike(a: Draw | None, b: Draw | None) -> bool:
@@ -180,76 +177,55 @@ def samples(found: Match, unit: Unit, choice: Choice, reference: Side | Replay) 
     """The reference's samples as the candidate's draw has them."""
     drawing = found.drawing
     drawn = reference.array(choice.reference.value)
-    reference_draw, candidate_draw = choice.reference.draw, unit.draw
+    source, target = choice.reference.draw, unit.draw
+    if known(source) and known(target) and (choice.mirrored or not alike(source, target)):
+        random = generator(drawing.turn, drawing.seeds[unit.value])
+        drawn = couple(drawn, source, target, choice.mirrored, random)
     dtype = found.side.tape.values[unit.value].dtype
-    if (
-        reference_draw is not None
-        and candidate_draw is not None
-        and known(reference_draw)
-        and known(candidate_draw)
-    ):
-        if not (alike(reference_draw, candidate_draw) and not choice.mirrored):
-            random = generator(drawing.turn, drawing.seeds[unit.value])
-            drawn = couple(drawn, reference_draw, candidate_draw, choice.mirrored, random)
     array = choice.order.apply(drawn)
     return array.astype(np.float64 if dtype.startswith(("float", "bfloat")) else dtype)
 
 
 def _is_one(found: Match, unit: Unit, choice: Choice, run: Replay) -> bool:
     """Whether two draws are from one distribution, parameters that are values included."""
-    reference_draw, candidate_draw = choice.reference.draw, unit.draw
-    if (
-        reference_draw is None
-        or candidate_draw is None
-        or choice.mirrored
-        or not alike(reference_draw, candidate_draw)
-    ):
+    source, target = choice.reference.draw, unit.draw
+    if source is None or target is None or choice.mirrored or not alike(source, target):
         return False
-    for name, value in candidate_draw.reads.items():
-        if name not in reference_draw.reads:
+    for name, value in target.reads.items():
+        if name not in source.reads:
             return False
-        a, b = found.reference.array(reference_draw.reads[name]), run.array(value)
+        a, b = found.reference.array(source.reads[name]), run.array(value)
         if not _are_one(a, b, choice, unit):
             return False
         if value not in found.drawing.origins[1].noise:  # the reference's may stand for it in `run`
-            if not _are_one(a, _by_itself(found).array(value), choice, unit):
+            if found.drawing.alone is None:
+                found.drawing.alone = found.side.tape.replay("float64", found.inputs)
+            if not _are_one(a, found.drawing.alone.array(value), choice, unit):
                 return False
     return True
 
 
 def _agree(a: Array, b: Array) -> bool:
     """Whether parameters are one, each by its own size: a small rate beside a large one counts."""
-    if not residual(a, b) <= SAME:
-        return False
-    size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
-    return bool(np.isclose(a, b, _EACH, _OF_THE_LARGEST * size, equal_nan=True).all())
+    return bool(residual(a, b) <= SAME) and _near(a, b, _EACH)
 
 
-def _near(a: Array, b: Array) -> bool:
+def _near(a: Array, b: Array, relative: float = _ROUNDED) -> bool:
     """The same where neither model's values were put into the other, and constants are rounded."""
     size = np.abs(a[np.isfinite(a)]).max(initial=0.0)
-    return bool(np.isclose(a, b, _ROUNDED, _OF_THE_LARGEST * size, equal_nan=True).all())
+    return bool(np.isclose(a, b, relative, _OF_THE_LARGEST * size, equal_nan=True).all())
 
 
 def stays_one(unit: Unit, choice: Choice, reference: Replay, candidate: Replay) -> bool:
     """Whether two draws that were from one distribution are so in other runs of both models."""
-    reference_draw, candidate_draw = choice.reference.draw, unit.draw
-    if reference_draw is None or candidate_draw is None:
+    source, target = choice.reference.draw, unit.draw
+    if source is None or target is None:
         return True
     return all(
-        _are_one(
-            reference.array(reference_draw.reads[name]), candidate.array(value), choice, unit, _near
-        )
-        for name, value in candidate_draw.reads.items()
-        if name in reference_draw.reads
+        _are_one(reference.array(source.reads[name]), candidate.array(value), choice, unit, _near)
+        for name, value in target.reads.items()
+        if name in source.reads
     )
-
-
-def _by_itself(found: Match) -> Replay:
-    """The candidate in float64, of which nothing but the inputs was replaced."""
-    if found.drawing.alone is None:
-        found.drawing.alone = found.side.tape.replay("float64", found.inputs)
-    return found.drawing.alone
 
 
 def _are_one(
@@ -299,7 +275,7 @@ def _options(drawing: Drawing, unit: Unit) -> Iterator[tuple[Unit, Order, bool]]
 
 
 def _layouts(reference: tuple[int, ...], candidate: tuple[int, ...]) -> list[Order]:
-    size = int(np.prod(reference, dtype=int))
+    size = math.prod(reference)
     found = list(itertools.islice(orders(reference, candidate), _ORDERS))
     found.sort(key=lambda order: not order.stable)
     flat = Order((0,) if size > 1 else (), (size,) if size > 1 else (), False, candidate)
@@ -345,7 +321,7 @@ def _evidence(found: Match, unit: Unit, choice: Choice, op: Op, run: Replay) -> 
     return best
 
 
-def _is_made(found: Match, array: Array, behind: frozenset[int]) -> bool:
+def _is_made(found: Match, array: Array, behind: set[int]) -> bool:
     """Whether the reference makes of its draw what the candidate draws, or its negative."""
     if array.dtype.kind != "f":
         return False

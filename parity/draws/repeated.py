@@ -1,4 +1,4 @@
-"""Draws that are one: a run that draws the same numbers twice has drawn them once.
+"""Draws that are one: a run that draws the same samples twice has drawn them once.
 
 So where one seed is used twice, where a key is not folded in, or where the state of a generator is
 put back. Whoever gives each of them samples of its own takes noise for independent that is not.
@@ -18,13 +18,13 @@ from parity.draws.families import can_be_moved, known, standard, stretched
 from parity.draws.settled import BITS, bits_of, state_of
 from parity.tape import Op, Replay, Tape
 
-_HEAD = 64  # numbers by which draws are distinguished at first
-_SHIFTED = 65_536  # numbers in which one may begin among those of another
+_HEAD = 64  # samples by which draws are distinguished at first
+_SHIFTED = 65_536  # samples in which one may begin among those of another
 _ROUNDING = 1e-5  # of a standardised sample that was stretched in float32
 
 
 def joined(tape: Tape) -> Tape:
-    """The tape, in which a draw that gives numbers again is made of the one that gave them first.
+    """The tape, in which a draw that gives samples again is made of the one that gave them first.
 
     A draw that repeats another in some other way is lost: no fresh samples belong together so.
     """
@@ -66,8 +66,6 @@ def _may_repeat(tape: Tape, op: Op) -> bool:
 
 
 class _Drawn:
-    """What an operation drew."""
-
     def __init__(self, tape: Tape, op: Op) -> None:
         self.op = op
         made = tape.values[op.outputs[0]]
@@ -82,10 +80,11 @@ class _Drawn:
         # what has but one outcome may leave a generator as it was
         self.state = state_of(op) if bits_of(given) > 0 else b""
         # where a law hangs on values it may leave no choice, and equal samples show nothing
-        self.informative = not self.made_up and (self.real or known(op.draw) or _orders(op.draw))
+        orders = op.draw is not None and op.draw.name == "permutation"
+        self.informative = not self.made_up and (self.real or known(op.draw) or orders)
 
     def repeats(self, first: _Drawn) -> bool:
-        """Whether these are no other random numbers: by a generator's state, or by themselves."""
+        """Whether these are no other samples: by a generator's state, or by themselves."""
         if self.state and self.state == first.state:
             return True
         if not (self.informative and first.informative and self._is_of_one_law(first)):
@@ -94,7 +93,7 @@ class _Drawn:
         return self._begins_as(first) and bits_of(shorter) >= BITS
 
     def overlaps(self, first: _Drawn) -> bool:
-        """Whether one of them begins among the numbers of the other, as of one stream."""
+        """Whether one of them begins among the samples of the other, as of one stream."""
         both = self.informative and first.informative
         if not (self.real and both and self._is_of_one_law(first)):
             return False
@@ -111,7 +110,7 @@ class _Drawn:
         return False
 
     def made_of(self, first: _Drawn) -> Op | None:
-        """The operation as one that takes its numbers from an earlier draw; None if it cannot."""
+        """The operation as one that takes its samples from an earlier draw; None if it cannot."""
         if not self._is_of_one_law(first) or self.noise.size > first.noise.size:
             return None
         if not (self.made_up and first.made_up) and not self._begins_as(first):
@@ -129,15 +128,11 @@ class _Drawn:
         return True
 
     def _is_of_one_law(self, first: _Drawn) -> bool:
-        """Whether equal numbers, standardised where they can be, are equal draws."""
+        """Whether equal samples, standardised where they can be, are equal draws."""
         a, b = self.op.draw, first.op.draw
         if a is None or b is None:
             return a is b and self.op.kind == first.op.kind
         return a.name == b.name and (can_be_moved(a) or a.parameters == b.parameters)
-
-
-def _orders(draw: Draw | None) -> bool:
-    return draw is not None and draw.name == "permutation"
 
 
 def _is_real(dtype: str) -> bool:
@@ -147,7 +142,7 @@ def _is_real(dtype: str) -> bool:
 def _again(
     shape: tuple[int, ...], source: Draw | None, target: Draw | None, noise: Array
 ) -> Sequence[Array]:
-    """The first numbers of a draw, as those of another of its family."""
+    """The first samples of a draw, as those of another of its family."""
     taken = noise.ravel()[: math.prod(shape)].reshape(shape)
     if source is None or target is None or source == target or not can_be_moved(source):
         return [taken]

@@ -11,7 +11,7 @@ from parity.draws.draw import Array, Gave, Transform
 from parity.draws.host import far_out
 from parity.errors import ParityError
 from parity.numerics.difference import residual
-from parity.tape import Op, Replay, Tape
+from parity.tape import Op, Tape
 
 # Bits of information from which on draws are not repeated by chance.
 BITS = 40.0
@@ -65,7 +65,7 @@ def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:
 def _held_far_out(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     """The tape, in which draws are lost of which NumPy makes a multiple near the middle alone.
 
-    An array that is a multiple of a draw is known by the numbers of one run. What a clip cuts off,
+    An array that is a multiple of a draw is known by the values of one run. What a clip cuts off,
     or a loop draws again, shows only in samples that are far out.
     """
     made = _by_numpy(tape)
@@ -97,7 +97,7 @@ def _not_followed(tape: Tape, other: Tape) -> str:
     """Says so where the draws on a tape do not account for what the model gave another time."""
     if [op.kind for op in tape.ops] != [op.kind for op in other.ops]:
         return ""  # another program: what follows draws there is reported elsewhere
-    recorded = Replay(other, None, other.recorded)
+    recorded = other.as_recorded()
     pairs = [both for both in zip(tape.ops, other.ops, strict=True) if both[0].role == "random"]
     try:
         given = {
@@ -122,8 +122,7 @@ def _not_followed(tape: Tape, other: Tape) -> str:
 
 
 def _arrays(tape: Tape, op: Op) -> list[Array]:
-    recorded = Replay(tape, None, tape.recorded)
-    return [recorded.array(value) for value in op.outputs]
+    return list(map(tape.as_recorded().array, op.outputs))
 
 
 def _given(tape: Tape, op: Op) -> list[Array]:
@@ -134,9 +133,8 @@ def _given(tape: Tape, op: Op) -> list[Array]:
 def _information(tape: Tape, op: Op) -> float:
     """About how many bits of information the samples of an operation have.
 
-    Noise with more information than the result that it was made of was made up beside it and has
-    none.
-    A kernel may give the same by what it reads alone; then the generator's state has all of it.
+    Noise with more information than its result was made up beside it and has none. A kernel may
+    give the same by what it reads alone; then the generator's state has all of it.
     """
     noise, given = (sum(map(bits_of, found)) for found in (_arrays(tape, op), _given(tape, op)))
     if noise > given:
@@ -146,8 +144,7 @@ def _information(tape: Tape, op: Op) -> float:
 
 def state_of(op: Op) -> bytes:
     """The state of the generator that a draw was made by; empty where it is not known."""
-    found: bytes = getattr(op.call, "state", b"")
-    return found
+    return bytes(getattr(op.call, "state", b""))
 
 
 def bits_of(array: Array) -> float:
@@ -163,7 +160,7 @@ def _seeded_by_state(tape: Tape) -> set[int]:
     back. A seed is a whole number: what else a draw reads states how it is shaped or distributed.
     """
     held = {value.id for value in tape.values if value.written}
-    recorded = Replay(tape, None, tape.recorded)
+    recorded = tape.as_recorded()
     before = [recorded.array(value) for value in held]
     counting: set[int] = set()  # handles of generators that go on from where they were
     found = set()

@@ -46,10 +46,8 @@ def stacked(tape: Tape, lines: Collection[Line]) -> Tape:
     loops = [ops for line, ops in _loops(tape).items() if line in lines]
     if not loops:
         return tape
-    by = len(loops)
-    ops = [replace(op, index=op.index + by) for op in tape.ops]
-    values = [replace(one, op=one.op + by) if one.op >= 0 else one for one in tape.values]
-    recorded = dict(tape.recorded)
+    later = tape.moved_back(len(loops))
+    ops, values, recorded = later.ops, later.values, later.recorded
     whole: list[Op] = []
     for one_by_one in loops:
         drawn = [tape.adapter.to_numpy(tape.recorded[op.outputs[0]]) for op in one_by_one]
@@ -57,9 +55,7 @@ def stacked(tape: Tape, lines: Collection[Line]) -> Tape:
         first = tape.values[one_by_one[0].outputs[0]]
         made = Value(len(values), "computed", together.shape, first.dtype, op=len(whole))
         values.append(made)
-        native = tape.adapter.from_numpy(together)
-        is_half = first.dtype == "bfloat16"
-        recorded[made.id] = tape.adapter.to_bfloat16(native) if is_half else native
+        recorded[made.id] = tape.native(together, first.dtype)
         whole.append(
             replace(one_by_one[0], index=len(whole), inputs=(), outputs=(made.id,), call=None)
         )
@@ -72,15 +68,7 @@ def stacked(tape: Tape, lines: Collection[Line]) -> Tape:
                 call=Transform(functools.partial(_cut, at)),
                 draw=None,
             )
-    return replace(
-        tape,
-        ops=[*whole, *ops],
-        values=values,
-        recorded=recorded,
-        baked_ops=frozenset(index + by for index in tape.baked_ops),
-        rounded_ops=frozenset(index + by for index in tape.rounded_ops),
-        kernels={index + by: is_one for index, is_one in tape.kernels.items()},
-    )
+    return replace(later, ops=[*whole, *ops])
 
 
 def _cut(at: int, together: Array) -> Sequence[Array]:
@@ -92,7 +80,7 @@ def _loops(tape: Tape) -> dict[Line, list[Op]]:
     found: dict[Line, list[Op]] = {}
     for op in _drawn(tape):
         made = tape.values[op.outputs[0]]
-        if op.draw is not None and known(op.draw):
+        if known(op.draw):
             law = op.draw.name, *sorted(op.draw.parameters.items())
             found.setdefault((op.site, law, made.shape, made.dtype), []).append(op)
     return {line: ops for line, ops in found.items() if len(ops) > 1}

@@ -21,7 +21,7 @@ def meant(tape: Tape, run: Replay, unit: Unit, origins: Origins) -> Draw | None:
     of them or below. Functions that fuse a comparison and what follows, as dropout does, give one
     of two values for each element.
     """
-    if unit.draw is None or not known(unit.draw) or FAMILIES[unit.draw.name].discrete:
+    if not known(unit.draw) or FAMILIES[unit.draw.name].discrete:
         return unit.draw
     chain: list[Op] = []
     made = {unit.value}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ class Unit:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def __str__(self) -> str:
         where = f" at {self.op.site.source}" if self.op.site.source else ""
@@ -121,16 +122,14 @@ class Origins:
 
 def origins(tape: Tape) -> Origins:
     """A draw counts as noise alone, though it may read a tensor for its shape."""
-    noise: set[int] = set()
-    data = {value.id for value in tape.values if value.kind == "input"}
-    for op in tape.ops:
-        if op.role == "random":
-            noise.update(op.outputs)
-            if op.draw is not None and any(one in data for one in op.draw.reads.values()):
-                data.update(op.outputs)
-            continue
-        if not noise.isdisjoint(op.inputs):
-            noise.update(op.outputs)
-        if not data.isdisjoint(op.inputs):
-            data.update(op.outputs)
-    return Origins(frozenset(noise), frozenset(data))
+
+    def read(op: Op) -> Iterable[int]:
+        if op.role != "random":
+            return op.inputs
+        return op.draw.reads.values() if op.draw is not None else ()
+
+    drawn = (value for op in tape.ops if op.role == "random" for value in op.outputs)
+    inputs = (value.id for value in tape.values if value.kind == "input")
+    return Origins(
+        frozenset(tape.graph.forward(drawn)), frozenset(tape.graph.forward(inputs, read))
+    )

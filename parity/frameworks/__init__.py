@@ -30,7 +30,7 @@ class Registered:
         module: the module that shows that it is in use.
         adapter: the module that is its adapter.
         aliases: other names that users give it.
-        packages: whose code is its own, so that no line of theirs is a user's; default `module`.
+        packages: whose code is its own, so that none of its lines is a user's; default `module`.
         title: how people write it; default its name.
         variables: environment variables that it reads at its start and that may change values.
         generated: folders for temporary files into which it writes code that it generates.
@@ -205,7 +205,4 @@ register(
         "chainer", "parity.frameworks.chainer", packages=("chainer", "chainerx"), title="Chainer"
     ),
 )
-register(
-    "numpy",
-    Registered("numpy", "parity.frameworks.numpy", aliases=("np",), title="NumPy"),
-)
+register("numpy", Registered("numpy", "parity.frameworks.numpy", aliases=("np",), title="NumPy"))

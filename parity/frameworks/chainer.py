@@ -19,8 +19,7 @@ from parity.frameworks.chainer_operations import WORDS as WORDS
 from parity.frameworks.chainer_replay import cast as cast
 from parity.frameworks.chainer_replay import execute as execute
 from parity.frameworks.chainer_replay import from_numpy as from_numpy
-from parity.frameworks.chainer_replay import is_foreign as is_foreign
-from parity.frameworks.chainer_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.chainer_replay import is_foreign
 from parity.frameworks.chainer_replay import to_numpy as to_numpy
 from parity.frameworks.chainer_watcher import Watch
 from parity.frameworks.chainer_weights import (
@@ -39,6 +38,7 @@ from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
+from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Tape
 
@@ -131,7 +131,7 @@ def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
 
 
 class _States(chainer.LinkHook):  # type: ignore[name-defined]
-    """Tells of the states that Chainer's recurrent links give, with an axis of layers."""
+    """Notes the states that Chainer's recurrent links give, with an axis of layers."""
 
     name = "parity-states"
 
@@ -209,11 +209,10 @@ def _updates(watch: Watch) -> Iterator[None]:
             watch.changing(parameter.array)
         return original(own, parameter)
 
-    rule.update = update
     try:
-        yield
+        with patched(rule, update=update):
+            yield
     finally:
-        rule.update = original
         watch.settle()
 
 
@@ -259,11 +258,7 @@ def readable(thing: Any) -> Any:
 
 
 def switches() -> dict[str, str]:
-    names = {
-        "train": "train",
-        "cudnn deterministic": "cudnn_deterministic",
-        "autotune": "autotune",
-    }
+    names = {"train": "train", "cudnn deterministic": "cudnn_deterministic", "autotune": "autotune"}
     return {name: "on" if getattr(chainer.config, key) else "off" for name, key in names.items()}
 
 
@@ -284,6 +279,7 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     product=product,
+    is_foreign=is_foreign,
     readable=readable,
     parameters=parameters,
     switches=switches,

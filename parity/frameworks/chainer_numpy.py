@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from parity.errors import FrameworkMissing
+from parity.patching import patched
 
 # Never `bool`: with `np.bool` set to Python's, NumPy's own masked arrays break.
 _DROPPED: dict[str, Any] = {
@@ -57,8 +58,10 @@ def importing() -> Iterator[None]:
     """Chainer may be run in here for the first time."""
     # what a failed import left behind; while the package is reloaded its modules are its own
     if not hasattr(sys.modules.get("chainer"), "__version__"):
-        _forget("chainer")
-    with warnings.catch_warnings(), _dropped_names():
+        for name in [name for name in sys.modules if name.startswith("chainer.")]:
+            del sys.modules[name]
+    missing = {name: item for name, item in _DROPPED.items() if not hasattr(np, name)}
+    with warnings.catch_warnings(), patched(np, **missing):
         warnings.simplefilter("ignore")  # pkg_resources' end, old escapes in docstrings
         yield
     _give_stand_in()
@@ -73,21 +76,3 @@ def _give_stand_in() -> None:
     resize = vars(sys.modules["chainer.functions.array.resize_images"])
     reader = resize["compute_indices_and_weights"]
     resize[reader.__name__] = FunctionType(reader.__code__, {"numpy": stand_in}, reader.__name__)
-
-
-def _forget(package: str) -> None:
-    """Drops the modules that a failed import of `package` left behind."""
-    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
-        del sys.modules[name]
-
-
-@contextmanager
-def _dropped_names() -> Iterator[None]:
-    missing = [name for name in _DROPPED if not hasattr(np, name)]
-    for name in missing:
-        setattr(np, name, _DROPPED[name])
-    try:
-        yield
-    finally:
-        for name in missing:
-            delattr(np, name)

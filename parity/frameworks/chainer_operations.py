@@ -85,7 +85,6 @@ _WINDOWS = WindowNames(
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Traits.window`."""
     if op.word in ("convolution", "transposed_convolution"):
         return _WINDOWS.convolution(op, tape, op.word == "transposed_convolution")
     if op.word in ("max_pool", "average_pool", "columns"):
@@ -95,7 +94,6 @@ def window(op: Op, tape: Tape) -> Window | None:
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Traits.padding`."""
     given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
     pads = given.get("pad_width")
     if op.word != "pad" or not isinstance(pads, (tuple, list)) or len(pads) != rank:
@@ -106,7 +104,6 @@ def padding(op: Op, tape: Tape) -> Padding | None:
 
 
 def product(op: Op, tape: Tape) -> Product | None:
-    """See `Traits.product`."""
     if op.word == "einsum" and len(op.inputs) == 2:
         ranks = [len(tape.values[v].shape) for v in (*op.inputs, op.outputs[0])]
         subscripts, result = (op.attributes.get(name) for name in ("in_subs", "out_sub"))

@@ -20,6 +20,7 @@ import numpy as np
 from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks.chainer_numpy import import_chainer
+from parity.patching import patched
 from parity.tape import Array, Native, Op, Precision
 
 chainer = import_chainer()
@@ -89,10 +90,6 @@ def from_numpy(array: Array) -> Native:
     return np.asarray(array)
 
 
-def to_bfloat16(array: Native) -> Native:
-    return array  # Chainer has no bfloat16
-
-
 def is_foreign(op: Op) -> bool:
     node = getattr(op.call, "node", None)
     return node is not None and is_of_users(node)
@@ -151,17 +148,11 @@ def is_plain(node: object) -> bool:
 @contextmanager
 def as_nodes() -> Iterator[None]:
     """Within it these functions are applied as nodes."""
-    modules: dict[str, Any] = {
-        name: importlib.import_module(f"chainer.functions.math.{name}") for name in _NAMES
-    }
-    before = {name: module.backend for name, module in modules.items()}
-    try:
-        for name, module in modules.items():
-            module.backend = _Backend(name, before[name])
+    with ExitStack() as stack:
+        for name in _NAMES:
+            module: Any = importlib.import_module(f"chainer.functions.math.{name}")
+            stack.enter_context(patched(module, backend=_Backend(name, module.backend)))
         yield
-    finally:
-        for name, module in modules.items():
-            module.backend = before[name]
 
 
 class _Backend:

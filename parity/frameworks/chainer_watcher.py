@@ -18,6 +18,7 @@ from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_replay import Call, as_nodes, copy_of, is_of_users, state_of
 from parity.frameworks.chainer_weights import array_of, is_link, owner_of, path_of
 from parity.frameworks.threads import followed
+from parity.patching import patched
 from parity.recorder import Recorder, discover
 from parity.tape import Array, LeafKind, Role
 
@@ -39,7 +40,7 @@ _SETTINGS = ("train", "enable_backprop", "dtype", "use_ideep", "debug")
 
 
 class Watch:
-    """Tells the recorder of each function that is applied, and of the arrays that enter."""
+    """Reports to the recorder each function that is applied, and the arrays that enter."""
 
     def __init__(self, recorder: Recorder, links: Mapping[str, Any], obj: object) -> None:
         self.recorder = recorder
@@ -66,13 +67,11 @@ class Watch:
     @contextmanager
     def applying(self) -> Iterator[None]:
         original = chainer.FunctionNode.apply
-        lock = threading.RLock()
-        self._threads.add(threading.get_ident())
 
         def apply(node: Any, inputs: Sequence[Any]) -> Any:
             if threading.get_ident() not in self._threads:
                 return original(node, inputs)
-            with lock:
+            with self.recorder.lock:
                 return applied(node, inputs)
 
         def applied(node: Any, inputs: Sequence[Any]) -> Any:
@@ -83,13 +82,13 @@ class Watch:
                 for key, item in vars(state_of(node)).items()
                 if isinstance(item, np.ndarray)
             }
-            state = _random_state() if _may_draw(node) else None
+            may_draw = node._impl_name in _DRAWS or is_of_users(state_of(node))
+            state = _random_state() if may_draw else None
             before_it = len(self.recorder.host.draws)
             outputs = original(node, inputs)
             before._input_layouts = node._input_layouts
-            drew = state is not None and state != _random_state()
             draws = self.recorder.host.draws[before_it:]
-            drew = drew and not draws
+            drew = state is not None and state != _random_state() and not draws
             if draws:
                 self._drawn = _random_state()
             self._add(before, [array_of(item) for item in inputs], held, outputs, drew, draws)
@@ -97,17 +96,14 @@ class Watch:
                 self._drawn = _random_state()
             return outputs
 
-        chainer.FunctionNode.apply = apply
-        try:
-            with self._reads(), as_nodes(), followed(self._in_thread):
+        reads = {name: self._reported(vars(chainer.Variable)[name]) for name in ("array", "data")}
+        with patched(chainer.FunctionNode, apply=apply), patched(chainer.Variable, **reads):
+            with self._in_thread(), as_nodes(), followed(self._in_thread):
                 yield
-        finally:
-            chainer.FunctionNode.apply = original
-            self._threads.clear()
 
     @contextmanager
     def _in_thread(self) -> Iterator[None]:
-        """Sees the functions that another thread applies."""
+        """Sees the functions that this thread applies."""
         own = threading.get_ident()
         self._threads.add(own)
         try:
@@ -115,29 +111,18 @@ class Watch:
         finally:
             self._threads.discard(own)
 
-    @contextmanager
-    def _reads(self) -> Iterator[None]:
-        """Sees where the user's own lines ask a variable for its array."""
-        before = {name: vars(chainer.Variable)[name] for name in ("array", "data")}
+    def _reported(self, own: Any) -> property:
+        """A property that notes where the user's own lines ask a variable for its array."""
 
-        def watched(own: Any) -> Any:
-            def read(variable: Any) -> Any:
-                array = own.fget(variable)
-                if isinstance(array, np.ndarray) and is_users(sys._getframe(1).f_code):
-                    value = self.recorder.find(array)
-                    if value is not None:
-                        self.recorder.host_read(value, array.copy())
-                return array
+        def read(variable: Any) -> Any:
+            array = own.fget(variable)
+            if isinstance(array, np.ndarray) and is_users(sys._getframe(1).f_code):
+                value = self.recorder.find(array)
+                if value is not None:
+                    self.recorder.host_read(value, array.copy())
+            return array
 
-            return property(read, own.fset, own.fdel, own.__doc__)
-
-        for name, own in before.items():
-            setattr(chainer.Variable, name, watched(own))
-        try:
-            yield
-        finally:
-            for name, own in before.items():
-                setattr(chainer.Variable, name, own)
+        return property(read, own.fset, own.fdel, own.__doc__)
 
     def _add(
         self,
@@ -176,6 +161,7 @@ class Watch:
         for key in changed:
             self.recorder.changes(held[key], pre[key].copy())
             self._changed[id(held[key])] = held[key]
+        settings = {key: getattr(chainer.config, key) for key in _SETTINGS}
         role: Role = "compute"
         if drew:
             role = "random"
@@ -191,7 +177,7 @@ class Watch:
             ],
             role=role,
             attributes=_attributes(node),
-            call=Call(node, tuple(held), kept, _settings(), len(draws), changed),
+            call=Call(node, tuple(held), kept, settings, len(draws), changed),
         )
         if masked:
             reads = self.recorder.reads
@@ -208,19 +194,14 @@ class Watch:
             read = self.recorder.as_read(array, array.dtype.name)
             if read is not None:
                 return read
-        drawn = _random_state()
-        if self.recorder.host.draws:
-            value = self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
-            self._drawn = drawn
-            return value
-        if drawn != self._drawn:
-            self._drawn = drawn
-            if not name:
+        before, self._drawn = self._drawn, _random_state()
+        if not self.recorder.host.draws:
+            if self._drawn != before and not name:
                 output = (array, array.shape, array.dtype.name)
                 return self.recorder.op("numpy.random", (), [output], role="random").outputs[0]
-        by_host = id(array) in self._by_host
-        if by_host or not name and array.size > 1 and (array != array.flat[0]).any():
-            self.outside.append(self.recorder.site("").source or "its output")
+            by_host = id(array) in self._by_host
+            if by_host or not name and array.size > 1 and (array != array.flat[0]).any():
+                self.outside.append(self.recorder.site("").source or "its output")
         return self.recorder.leaf(array, kind, name, array.shape, array.dtype.name)
 
     def _name(self, array: Array) -> tuple[LeafKind, str]:
@@ -289,14 +270,6 @@ def _is_simple(item: object) -> bool:
     if isinstance(item, (tuple, list)):
         return all(part is None or part is Ellipsis or _is_simple(part) for part in item)
     return isinstance(item, (bool, int, float, str, np.generic, slice))
-
-
-def _settings() -> dict[str, Any]:
-    return {key: getattr(chainer.config, key) for key in _SETTINGS}
-
-
-def _may_draw(node: Any) -> bool:
-    return node._impl_name in _DRAWS or is_of_users(state_of(node))
 
 
 def _random_state() -> tuple[Any, ...]:

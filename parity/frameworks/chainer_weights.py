@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.traits import WeightRules
 from parity.outputs.tensors import offers
 from parity.recorder import discover
-from parity.tape import Array, LeafKind
+from parity.tape import Array
 from parity.weights.cell_weights import CellWeights, cells_by_name, weights_of_cell
 from parity.weights.tensors import Tensor
 
@@ -60,30 +62,31 @@ def links_of(obj: object) -> dict[str, Any]:
 
 def tensors(obj: object) -> list[Tensor]:
     """What is not initialised yet has no shape and is left out: run the model first."""
-    names: dict[int, list[str]] = {}
-    held: dict[int, tuple[Array, LeafKind, bool, float | None]] = {}
+    found: dict[int, Tensor] = {}
     for path, link in links_of(obj).items():
         for key in sorted(link._params) + sorted(link._persistent):
             item = vars(link)[key]
             array = item.array if isinstance(item, chainer.Variable) else item
-            if isinstance(array, np.ndarray):
-                kind: LeafKind = "parameter" if key in link._params else "buffer"
-                rule = getattr(item, "update_rule", None)  # None without an optimizer
-                trains = kind == "parameter" and (rule is None or rule.enabled)
-                kept = link.decay if key in ("avg_mean", "avg_var") else None
-                held.setdefault(id(array), (array, kind, trains, kept))
-                names.setdefault(id(array), []).append(f"{path}/{key}")
-    return [_tensor(tuple(names[key]), *held[key]) for key in held]
-
-
-def _tensor(
-    names: tuple[str, ...], array: Array, kind: LeafKind, trains: bool, kept: float | None
-) -> Tensor:
-    def write(contents: Array) -> None:
-        array[...] = contents
-
-    name = array.dtype.name
-    return Tensor(names, array.shape, name, kind, trains, lambda: array, write, kept, array)
+            if not isinstance(array, np.ndarray):
+                continue
+            before = found.get(id(array))
+            if before is not None:
+                found[id(array)] = replace(before, names=(*before.names, f"{path}/{key}"))
+                continue
+            rule = getattr(item, "update_rule", None)  # None without an optimizer
+            trains = key in link._params and (rule is None or rule.enabled)
+            found[id(array)] = Tensor(
+                (f"{path}/{key}",),
+                array.shape,
+                array.dtype.name,
+                "parameter" if key in link._params else "buffer",
+                trains,
+                partial(np.asarray, array),
+                partial(array.__setitem__, ...),
+                link.decay if key in ("avg_mean", "avg_var") else None,
+                array,
+            )
+    return list(found.values())
 
 
 def parameters(thing: Any) -> dict[str, Any] | None:
@@ -102,11 +105,6 @@ _CELL = re.compile(r"(?P<cell>.*/)(?P<role>[wb]\d+|(?:upward|lateral|[WU](?:_[rz
 _GATES = (1, 2, 0, 3)  # an LSTM's are a, i, f, o, unit by unit
 _GRU = re.compile(r"(.+)/[WU]_[rz]/W$")
 _STEPS = re.compile(r"((.+)/\d+)/w\d$")
-
-
-def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
-    return cells_by_name(names, read, _CELL, _cell)
 
 
 def _cell(own: Mapping[str, Array]) -> CellWeights | None:
@@ -152,7 +150,6 @@ def _gru(own: Mapping[str, Array]) -> CellWeights:
 
 
 def cell_layer(name: str, known: Collection[str]) -> str | None:
-    """See `WeightRules.cell_layer`."""
     if match := _GRU.match(name):
         return match[1]
     if match := _STEPS.match(name):
@@ -163,20 +160,10 @@ def cell_layer(name: str, known: Collection[str]) -> str | None:
     return None
 
 
-def momentum(kept: float) -> str:
-    """See `WeightRules.momentum`."""
-    return f"decay {kept:g}"
-
-
-def stored_name(name: str) -> str:
-    """See `WeightRules.stored_name`."""
-    return name.lstrip("/")
-
-
 WEIGHTS = WeightRules(
-    cells=cells,
+    cells=partial(cells_by_name, pattern=_CELL, reader=_cell),
     cell_layer=cell_layer,
-    momentum=momentum,
-    stored_name=stored_name,
+    momentum="decay {:g}".format,
+    stored_name=lambda name: name.lstrip("/"),
     file_formats={".npz": "chainer"},
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from parity.arrays import Array, log_softmax, sigmoid, softmax
+
 Function = Callable[..., Array]
 Made = Mapping[tuple[str, ...], Function]
 
@@ -22,7 +21,7 @@ class Law:
         called: other names of its parameters.
         made: by a parameter what it is made of where a distribution is given by something else.
         free: by a parameter what all its values of one law have in common.
-        looks: by which of its parameters an array may be one, as far as its numbers say.
+        looks: by which of its parameters an array may be one, as far as its values show.
     """
 
     name: str
@@ -59,19 +58,6 @@ def usual(law: Law) -> Law:
     return _LAWS.get(law.name, law)
 
 
-def log_softmax(logits: Array) -> Array:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
-
-
-def softmax(logits: Array) -> Array:
-    return np.exp(log_softmax(logits))
-
-
-def sigmoid(logits: Array) -> Array:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
-
-
 def half_exp(log_variance: Array) -> Array:
     return np.exp(0.5 * log_variance)
 
@@ -104,11 +90,7 @@ def twice(concentration: Array, rate: Array) -> Array:
 
 _P = {"p": "probs", "logit": "logits"}
 _BINARY: Mapping[str, Made] = {"probs": {("logits",): sigmoid, ("logit",): sigmoid}}
-_SCALE: Made = {
-    ("log_scale",): np.exp,
-    ("variance",): np.sqrt,
-    ("log_variance",): half_exp,
-}
+_SCALE: Made = {("log_scale",): np.exp, ("variance",): np.sqrt, ("log_variance",): half_exp}
 _NORMAL = {
     **{"mean": "loc", "mu": "loc"},
     **{"std": "scale", "stddev": "scale", "sigma": "scale"},
@@ -142,12 +124,7 @@ _LAWS = {
     "MultivariateNormal": Law(
         "MultivariateNormal",
         {},
-        {
-            "covariance_matrix": {
-                ("scale_tril",): covariance,
-                ("precision_matrix",): np.linalg.inv,
-            }
-        },
+        {"covariance_matrix": {("scale_tril",): covariance, ("precision_matrix",): np.linalg.inv}},
     ),
     "Normal": Law("Normal", _NORMAL, {"scale": _SCALE}),
     "OneHotCategorical": Law("OneHotCategorical", _P, _CHOICE, _FREE, of_a_choice),

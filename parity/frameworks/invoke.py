@@ -20,6 +20,7 @@ from parity.frameworks.recognise import word_of
 from parity.keeping import once
 from parity.model import full_name, name_of
 from parity.outputs.flatten import flatten
+from parity.patching import patched
 
 if TYPE_CHECKING:
     from parity.model import Model
@@ -104,17 +105,6 @@ def no_tensors(model: Model, result: object) -> ModelError:
 
 
 @contextlib.contextmanager
-def preserved_random_state() -> Iterator[None]:
-    """Puts Python's and NumPy's global random state back afterwards."""
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-
-
-@contextlib.contextmanager
 def _other_hour(turn: int) -> Iterator[None]:
     """Has this thread's clock stand elsewhere; that of other threads goes on."""
     seconds, nanoseconds, thread = time.time, time.time_ns, threading.get_ident()
@@ -122,12 +112,12 @@ def _other_hour(turn: int) -> Iterator[None]:
     def later() -> int:
         return 3607 * (turn + 1) if threading.get_ident() == thread else 0
 
-    time.time = lambda: seconds() + later()
-    time.time_ns = lambda: nanoseconds() + later() * 10**9
-    try:
+    clocks = {
+        "time": lambda: seconds() + later(),
+        "time_ns": lambda: nanoseconds() + later() * 10**9,
+    }
+    with patched(time, **clocks):
         yield
-    finally:
-        time.time, time.time_ns = seconds, nanoseconds
 
 
 @contextlib.contextmanager
@@ -136,10 +126,15 @@ def other_random_state(turn: int) -> Iterator[None]:
 
     And it is another hour, of which a model may make its seed.
     """
-    with preserved_random_state(), _other_hour(turn):
-        random.seed(random.getrandbits(64) + turn)
-        np.random.seed(np.random.randint(1 << 31) + turn)
-        yield
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with _other_hour(turn):
+            random.seed(random.getrandbits(64) + turn)
+            np.random.seed(np.random.randint(1 << 31) + turn)
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
 
 
 def same_outputs(one: Tape, other: Tape) -> bool:

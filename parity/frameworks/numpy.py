@@ -20,7 +20,7 @@ from parity.frameworks.invoke import no_tensors, run
 from parity.frameworks.traits import Traits
 from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, other_generators
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
+from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, unchanged
 from parity.model import flatten_inputs, map_arrays
 from parity.numerics.accounting import in_reals
 from parity.outputs import flatten as structure
@@ -44,7 +44,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     return obj
 
 
@@ -264,14 +263,6 @@ def from_numpy(array: Array) -> Native:
     return array
 
 
-def to_bfloat16(array: Native) -> Native:
-    return array  # nor has NumPy
-
-
-def is_foreign(op: Op) -> bool:
-    return True  # the one operation is the user's function
-
-
 def versions() -> dict[str, str]:
     return {"numpy": np.__version__}
 
@@ -324,13 +315,7 @@ def same_bytes(a: Any, b: Any) -> bool:
 
 def _array(thing: Any) -> Put:
     if thing.nbytes > _LARGEST:
-        before = _checksum(thing)
-
-        def unchanged() -> None:
-            if _checksum(thing) != before:
-                raise CannotPutBack
-
-        return unchanged
+        return unchanged(lambda: _checksum(thing))
     contents, shape = np.array(thing, copy=True, subok=False), thing.shape
 
     def put_back() -> None:
@@ -361,5 +346,6 @@ def _bit_generator(thing: Any) -> Put:
 
 STATE = StateRules(leaf=leaf, settings=settings)
 
-TRAITS = Traits(state=STATE, switches=_blas)
+# the one operation is the user's function
+TRAITS = Traits(state=STATE, is_foreign=lambda op: True, switches=_blas)
 _ADAPTER = type_cast("Framework", sys.modules[__name__])

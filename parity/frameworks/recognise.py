@@ -122,7 +122,8 @@ def _read(function: FunctionType, seen: dict[int, object]) -> Iterator[Any]:
     """What the code of a function reads of its globals and cells, and the functions there."""
     seen[id(function)] = function
     known = function.__globals__
-    names = {name for code in _codes(function.__code__) for name in _globals_of(code)}
+    steps = (step for code in _codes(function.__code__) for step in dis.get_instructions(code))
+    names = {step.argval for step in steps if step.opname == "LOAD_GLOBAL"}  # and no attributes
     for thing in (*_held_in_cells(function), *(known[one] for one in sorted(names & {*known}))):
         yield thing
         if isinstance(thing, FunctionType) and id(thing) not in seen:
@@ -134,13 +135,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
-def _globals_of(code: CodeType) -> Iterator[str]:
-    """The globals that it reads; its attributes' names lie beside theirs."""
-    for one in dis.get_instructions(code):
-        if one.opname == "LOAD_GLOBAL":
-            yield one.argval
 
 
 def _held_in_cells(function: FunctionType) -> Iterator[Any]:

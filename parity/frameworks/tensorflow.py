@@ -33,8 +33,6 @@ from parity.frameworks.tensorflow_operations import WORDS as WORDS
 from parity.frameworks.tensorflow_replay import cast as cast
 from parity.frameworks.tensorflow_replay import execute as execute
 from parity.frameworks.tensorflow_replay import from_numpy as from_numpy
-from parity.frameworks.tensorflow_replay import is_foreign as is_foreign
-from parity.frameworks.tensorflow_replay import to_bfloat16 as to_bfloat16
 from parity.frameworks.tensorflow_replay import to_numpy as to_numpy
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_weights import keras_layers
@@ -46,6 +44,7 @@ from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
 from parity.outputs import flatten as structure
 from parity.outputs.tensors import DENSE, ITSELF, Items, Path
+from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Native, Tape
 
@@ -68,7 +67,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     if isinstance(obj, keras_layers()):
         return obj.call
     return obj if callable(obj) else getattr(obj, "signatures", {}).get("serving_default")
@@ -126,7 +124,7 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
         return result, flat, found
 
     host = recorder.host.watching(model.obj)
-    kept = left_as_it_was(model.obj), state.as_made(watcher)
+    kept = left_as_it_was(model.obj), watcher.as_made()
     with kept[0], kept[1], state.eagerly() as called, state.uncollected(), host, _watched(watcher):
         result, flat, outputs = run(model, call)
     if flat.none_of_its_own(recorder.ops):
@@ -185,7 +183,6 @@ def _given(model: Model, held: weights.Holdings, inputs: Inputs) -> Any:
 
 @contextlib.contextmanager
 def other_random_state(turn: int) -> Iterator[None]:
-    """See `Framework.other_random_state`."""
     with state.other_seeds(turn), other_state_of_numpy(turn):
         yield
 
@@ -217,7 +214,7 @@ def _input(array: Array, floating: Any) -> Native:
 
 def _arguments(model: Model, tensors: Any) -> Arguments:
     if isinstance(model.obj, keras_layers()):
-        return keras_arguments(model, tensors)
+        return _keras_arguments(model, tensors)
     return bound(model, tensors)
 
 
@@ -246,17 +243,15 @@ def _watched(watcher: Watcher) -> Iterator[None]:
         return found
 
     op_callbacks.add_op_callback(watcher)
-    base._numpy = numpy
     try:
-        with followed(watcher.in_thread):
+        with patched(base, _numpy=numpy), followed(watcher.in_thread):
             yield
     finally:
         watcher.recorder.done = True
-        base._numpy = original
         op_callbacks.remove_op_callback(watcher)
 
 
-def keras_arguments(model: Model, tensors: Any) -> Arguments:
+def _keras_arguments(model: Model, tensors: Any) -> Arguments:
     """How the model takes its inputs; with its flag of training, unless the inputs have it."""
     args, kwargs = bound(model, tensors, flagged=True)
     taken = inspect.signature(model.obj.call).parameters.values()
@@ -360,6 +355,7 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     channel_axis=channel_axis,
+    to_bfloat16=lambda tensor: tf.cast(tensor, tf.bfloat16),
     parts=parts,
     is_shape=lambda thing: isinstance(thing, tf.TensorShape),
     is_stateless=lambda op: op.kind.startswith("Stateless"),

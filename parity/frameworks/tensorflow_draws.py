@@ -1,4 +1,4 @@
-"""What TensorFlow's operations draw from; fused draws and transforms are taken apart."""
+"""What TensorFlow's operations draw from; a fused draw and transform are separated."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, Gave, Transform, generator
+from parity.draws.draw import GUMBEL, NORMAL, UNIFORM, Array, Draw, Gave, Transform, generator
 from parity.recorder import Recorder
 
-_GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
 _VERSION = re.compile(r"^(Stateless|Stateful|)(Random|)(.*?)(V\d+)?$")
 _STANDARD = {
-    "StandardNormal": Draw("normal", {"mean": 0.0, "std": 1.0}),
-    "Normal": Draw("normal", {"mean": 0.0, "std": 1.0}),
-    "Uniform": Draw("uniform", {"low": 0.0, "high": 1.0}),
+    "StandardNormal": NORMAL,
+    "Normal": NORMAL,
+    "Uniform": UNIFORM,
     "TruncatedNormal": Draw(
         "truncated-normal", {"mean": 0.0, "std": 1.0, "low": -2.0, "high": 2.0}
     ),
@@ -56,8 +55,7 @@ def draw_of(kind: str, given: Mapping[str, Array], ids: Mapping[str, int]) -> Dr
             return Draw("permutation", {"n": float(count)})
     if bare in _OWN:
         name, parameters = _OWN[bare]
-        read = [ids[one] for one in parameters if one in ids]
-        return Draw(name, reads={str(at): value for at, value in enumerate(read)})
+        return Draw.of_values(name, [ids[one] for one in parameters if one in ids])
     return None
 
 
@@ -96,7 +94,7 @@ def add_categorical(
 ) -> None:
     """Records a categorical draw as noise, log-probabilities, and what is the largest of both."""
     to_numpy = recorder.adapter.to_numpy
-    (shares,) = fused.log_softmax(to_numpy(recorder.recorded[logits]))
+    (shares,) = fused.log_shares(to_numpy(recorder.recorded[logits]))
     random = generator(len(recorder.ops))
     chosen = to_numpy(results[0][0])
     noise = fused.categorical_noise(chosen, shares, random)
@@ -105,9 +103,9 @@ def add_categorical(
         return [(recorder.adapter.from_numpy(array), array.shape, "float64")]
 
     drawn = recorder.op(
-        "gumbel_draw", (), output(noise), role="random", draw=_GUMBEL, call=Gave(chosen, seed)
+        "gumbel_draw", (), output(noise), role="random", draw=GUMBEL, call=Gave(chosen, seed)
     )
-    call = Transform(fused.log_softmax)
+    call = Transform(fused.log_shares)
     known = recorder.op("log_softmax", (logits,), output(shares), call=call)
     inside = (*drawn.outputs, *known.outputs)
     recorder.op(kind, inside, results, attributes=shown, call=Transform(fused.categorical))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -23,7 +23,17 @@ from tensorflow.python.trackable.data_structures import TrackableDataStructure
 from parity.code_owners import body_of
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.keeping.kept import other_generators
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, nothing
+from parity.keeping.leaf import (
+    CannotPutBack,
+    Flag,
+    Leaf,
+    Put,
+    StateRules,
+    kept_flags,
+    nothing,
+    unchanged,
+)
+from parity.patching import patched
 from parity.tape import Native
 
 
@@ -49,7 +59,7 @@ def settings() -> list[Put]:
     eager = context.context()
     rng = getattr(eager, "_rng", None)
     seed, state = eager._seed, rng and rng.getstate()
-    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
+    shared = _shared_by_keras()
     kept = {name: getattr(shared, name, None) for name in _SEEDS}
 
     def put_back() -> None:
@@ -94,7 +104,8 @@ def forget_streams() -> None:
 def global_generators() -> list[Any]:
     """Those of `keras.random` and `tf.random`, by which whatever is given none draws."""
     module = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
-    generators = keras_generator(), getattr(module, "global_generator", None)
+    of_keras = getattr(_shared_by_keras(), "global_seed_generator", None)
+    generators = of_keras, getattr(module, "global_generator", None)
     return [one for one in generators if one is not None]
 
 
@@ -103,14 +114,10 @@ def global_seeds() -> list[Any]:
     return [one.state for one in global_generators()]
 
 
-def keras_generator() -> Any:
-    """The generator of layers that were given no seed; None where nobody asked for it yet."""
-    shared = getattr(_of_keras(), "GLOBAL_STATE_TRACKER", None)
-    return getattr(shared, "global_seed_generator", None)
-
-
-def _of_keras() -> Any:
-    return sys.modules.get("keras.src.backend.common.global_state")
+def _shared_by_keras() -> Any:
+    """What Keras keeps for the whole process; None where nobody asked it for anything yet."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return getattr(state, "GLOBAL_STATE_TRACKER", None)
 
 
 def leaf(thing: Any) -> Leaf | None:
@@ -119,7 +126,7 @@ def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, _SAVED):
         return Leaf(partial(_saved, thing))
     if isinstance(thing, tf.queue.QueueBase):
-        return Leaf(partial(_queue, thing))
+        return Leaf(lambda: unchanged(lambda: int(thing.size())))
     at = next((at for kind, at in _generators() if isinstance(thing, kind)), None)
     if at is not None:
         return Leaf(nothing, (("state", thing.state),), partial(_move, thing.state, at))
@@ -137,7 +144,6 @@ def _generators() -> list[tuple[type, int]]:
 
 
 def _move(state: Any, at: int, seed: int) -> None:
-    """Gives a generator another seed."""
     variable = _variable(state)
     numbers = read_variable_op(variable.handle, variable.dtype).numpy().copy()
     numbers[at] = seed
@@ -195,16 +201,6 @@ def _saved(thing: Any) -> Put:
     return put_back
 
 
-def _queue(thing: Any) -> Put:
-    before = int(thing.size())
-
-    def unchanged() -> None:
-        if int(thing.size()) != before:
-            raise CannotPutBack
-
-    return unchanged
-
-
 def address(tensor: Native) -> int:
     """Where a tensor's values lie in memory; those of a scalar too."""
     return int(np.frombuffer(tensor, np.uint8).__array_interface__["data"][0])
@@ -242,26 +238,6 @@ def give_own_memory(held: Holdings) -> None:
         with contextlib.suppress(tf.errors.FailedPreconditionError):  # it has no contents yet
             number = read_variable_op(handle, dtype).numpy()
             assign_variable_op(handle, tf.reshape(tf.constant(number.reshape(1)), ()))
-
-
-class Watched(Protocol):
-    """What a run did: the variables it wrote, by their handles' `id`; whether it drew numbers."""
-
-    written: set[int]
-    drew: bool
-    initial: dict[int, tuple[Native, Native]]  # the handles and contents of variables it made
-
-
-@contextlib.contextmanager
-def as_made(watched: Watched) -> Iterator[None]:
-    """Gives variables that a run makes what they contained at first, also after an error."""
-    try:
-        yield
-    finally:
-        for handle in watched.written & watched.initial.keys():
-            assign_variable_op(*watched.initial[handle])
-        if watched.drew:
-            forget_streams()
 
 
 @contextlib.contextmanager
@@ -310,7 +286,6 @@ def eagerly() -> Iterator[list[Any]]:
             return original(function, *args, **kwargs)
         return body_of(function)(*args, **kwargs)
 
-    polymorphic_function.Function.__call__ = call
     functions = tf.config.functions_run_eagerly()
     keras: Any = sys.modules.get("keras")
     filtered = keras is not None and keras.config.is_traceback_filtering_enabled()
@@ -318,9 +293,9 @@ def eagerly() -> Iterator[list[Any]]:
         tf.config.run_functions_eagerly(True)
         if filtered:  # Keras would put a page of arguments into every message
             keras.config.disable_traceback_filtering()
-        yield called
+        with patched(polymorphic_function.Function, __call__=call):
+            yield called
     finally:
-        polymorphic_function.Function.__call__ = original
         tf.config.run_functions_eagerly(functions)
         if filtered:
             keras.config.enable_traceback_filtering()

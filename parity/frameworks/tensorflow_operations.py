@@ -237,7 +237,6 @@ _WINDOWS = WindowNames(("ksize", "ksizes"), ("strides",), ("dilations", "rates")
 
 
 def channel_axis(op: Op, rank: int) -> int:
-    """See `Traits.channel_axis`."""
     return 1 if str(op.attributes.get("data_format", "NHWC")).startswith("NC") else rank - 1
 
 
@@ -246,7 +245,6 @@ def _space(op: Op, rank: int) -> Sizes:
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Traits.window`."""
     if op.word in ("convolution", "depthwise_convolution", "transposed_convolution"):
         return _convolution(op, tape)
     if op.word not in ("max_pool", "average_pool", "columns"):
@@ -295,7 +293,6 @@ def _padded(op: Op, found: Geometry, axes: Sizes, rank: int) -> Geometry:
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Traits.padding`."""
     given, rank = op.attributes, len(tape.values[op.inputs[0]].shape)
     pads = given.get("paddings")
     if op.word not in ("pad", "reflect_pad") or not isinstance(pads, (tuple, list)):

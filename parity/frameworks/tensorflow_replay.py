@@ -155,14 +155,6 @@ def from_numpy(array: Array) -> Native:
 _UNKNOWN_TO_NUMPY = {int(dtype.as_datatype_enum) for dtype in (tf.bfloat16, *FLOAT8)}
 
 
-def to_bfloat16(array: Native) -> Native:
-    return tf.cast(array, tf.bfloat16)
-
-
-def is_foreign(op: Op) -> bool:
-    return False  # a user's kernel has no known types, and no float64
-
-
 @contextlib.contextmanager
 def _contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
     """Gives variables other contents for a while, by their handles."""
@@ -180,11 +172,7 @@ def _contents(variables: Sequence[tuple[Native, Native]]) -> Iterator[None]:
 
 
 def _check_wide(results: Sequence[Native], kind: str) -> None:
-    """Refuses results that a kernel has rounded although it was given float64.
-
-    Raises:
-        NoFloat64: there is one.
-    """
+    """Refuses results that a kernel has rounded although it was given float64."""
     for result in results:
         if result._datatype_enum() in WIDER:
             raise NoFloat64(f"{kind} returns {result.dtype.name} also for float64")
@@ -241,7 +229,6 @@ def _leaky_relu(inputs: Sequence[Native], attributes: Mapping[str, Any]) -> list
 
 
 def _lrn(inputs: Sequence[Native], attributes: Mapping[str, Any]) -> list[Native]:
-    """Local response normalisation over the last axis."""
     (x,) = inputs
     radius = attributes.get("depth_radius", 5)
     square = tf.pad(tf.square(x), [[0, 0]] * 3 + [[radius, radius]])

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context
-from tensorflow.python.ops.gen_resource_variable_ops import read_variable_op
+from tensorflow.python.ops.gen_resource_variable_ops import assign_variable_op, read_variable_op
 
 from parity.errors import ModelError
 from parity.frameworks import tensorflow_draws as draws
 from parity.frameworks import tensorflow_operations as table
-from parity.frameworks.tensorflow_keeping import address
+from parity.frameworks.tensorflow_keeping import address, forget_streams
 from parity.frameworks.tensorflow_replay import Call, Reads, called_by
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.recorder import Recorder
 from parity.tape import LeafKind, Native
 
+Tensors = Sequence[Native]
 Given = dict[str, Any]  # attributes as TensorFlow was given them
 
 _RESOURCE = int(tf.resource.as_datatype_enum)
@@ -27,7 +28,7 @@ _READERS = frozenset(("VarIsInitializedOp", "VariableShape", "DestroyResourceOp"
 
 
 class Watcher:
-    """Tells a recorder of each operation that TensorFlow runs, and keeps track of variables.
+    """Reports to a recorder each operation that TensorFlow runs, and keeps track of variables.
 
     Args:
         contents: of the variables known before the run, by their handles' `id`.
@@ -55,9 +56,9 @@ class Watcher:
     def __call__(
         self,
         kind: str | bytes,
-        inputs: Sequence[Native],
+        inputs: Tensors,
         attributes: Sequence[Any],
-        outputs: Sequence[Native],
+        outputs: Tensors,
         op_name: str | None = None,
         graph: object = None,
     ) -> None:
@@ -66,11 +67,7 @@ class Watcher:
                 self._ran(kind, inputs, attributes, outputs)
 
     def _ran(
-        self,
-        kind: str | bytes,
-        inputs: Sequence[Native],
-        attributes: Sequence[Any],
-        outputs: Sequence[Native],
+        self, kind: str | bytes, inputs: Tensors, attributes: Sequence[Any], outputs: Tensors
     ) -> None:
         if self._busy or not self.recorder.watches:
             return
@@ -82,9 +79,8 @@ class Watcher:
             return
         self._busy = True
         try:
-            special(
-                self, inputs, dict(zip(attributes[::2], attributes[1::2], strict=True)), outputs
-            )
+            given = dict(zip(attributes[::2], attributes[1::2], strict=True))
+            special(self, kind, inputs, given, outputs)
         finally:
             self._busy = False
 
@@ -93,9 +89,9 @@ class Watcher:
     def _add(
         self,
         kind: str,
-        inputs: Sequence[Native],
+        inputs: Tensors,
         attributes: Sequence[Any],
-        outputs: Sequence[Native],
+        outputs: Tensors,
         shown_as: str = "",
     ) -> None:
         known = table.facts(kind)
@@ -133,9 +129,7 @@ class Watcher:
             shown_as or kind, read.ids, results, role=role, attributes=shown, call=call
         )
 
-    def _reads(
-        self, kind: str, names: Sequence[str], inputs: Sequence[Native], shown: Given
-    ) -> Reads:
+    def _reads(self, kind: str, names: Sequence[str], inputs: Tensors, shown: Given) -> Reads:
         """What an operation reads; inputs that are settings go to what is `shown` of it."""
         read = Reads()
         for setting, tensor in zip(names, inputs, strict=True):
@@ -152,7 +146,9 @@ class Watcher:
                         self._written(tensor)
                     continue
                 value = self._read_silently(tensor)
-                value = self._as_read(tensor) if value is None else value
+                if value is None:
+                    with self.recorder.unwatched():  # NumPy reads a tensor's memory unseen
+                        value = self.recorder.as_read(tensor, table.NUMERIC[dtype], unseen=True)
                 value = self.leaf(tensor, "constant") if value is None else value
             read.value(value, tensor)
         return read
@@ -160,7 +156,7 @@ class Watcher:
     def _add_draw(
         self,
         kind: str,
-        inputs: Sequence[Native],
+        inputs: Tensors,
         ids: list[int],
         results: list[tuple[Native, Sequence[int], str]],
         shown: Mapping[str, Any],
@@ -228,19 +224,13 @@ class Watcher:
         finally:
             eager.remove_op_callback(self)
 
-    def _as_read(self, tensor: Native) -> int | None:
-        with self.recorder.unwatched():
-            # NumPy reads a tensor's memory without asking it
-            dtype = table.NUMERIC[tensor._datatype_enum()]
-            return self.recorder.as_read(tensor, dtype, unseen=True)
-
     # -- variables
 
-    def _created(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+    def _created(self, kind: str, inputs: Tensors, given: Given, outputs: Tensors) -> None:
         self._fresh.add(id(outputs[0]))
         self._handles[id(outputs[0])] = outputs[0]
 
-    def _read(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+    def _read(self, kind: str, inputs: Tensors, given: Given, outputs: Tensors) -> None:
         value = self._current.get(id(inputs[0]))
         if value is None:
             self._handles[id(inputs[0])] = inputs[0]
@@ -263,7 +253,7 @@ class Watcher:
         self.recorder.alias(tensor, value)
         return value
 
-    def _assign(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
+    def _assign(self, kind: str, inputs: Tensors, given: Given, outputs: Tensors) -> None:
         handle, tensor = inputs
         self._handles[id(handle)] = handle
         if id(handle) in self._fresh:  # its first contents: a leaf when it is read
@@ -275,52 +265,34 @@ class Watcher:
         self._current[id(handle)] = self.leaf(tensor, "constant") if value is None else value
         self._keeps(tensor)
 
-    def _assign_add(
-        self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]
-    ) -> None:
-        self._arithmetic("AssignAddVariableOp", "AddV2", inputs, given)
-
-    def _assign_sub(
-        self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]
-    ) -> None:
-        self._arithmetic("AssignSubVariableOp", "Sub", inputs, given)
-
-    def _arithmetic(self, kind: str, pure: str, inputs: Sequence[Native], given: Given) -> None:
+    def _arithmetic(self, kind: str, inputs: Tensors, given: Given, outputs: Tensors) -> None:
+        """What adds to a variable, or subtracts from it."""
         handle, change = inputs
         old = self._contents_of(handle)
         self._written(handle)
         if old is None:
             return
         new = read_variable_op(handle, given["dtype"])
+        pure = "Add" if kind == "AssignAddVariableOp" else "Sub"
         self._add(pure, (old, change), ("T", given["dtype"]), (new,), shown_as=kind)
         self._current[id(handle)] = self.value(new)
         self._keeps(new)
 
-    def _gather(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
-        batched = given.get("batch_dims") or 0
-        attributes = ("Taxis", tf.int32, "batch_dims", batched)
-        self._gathered("GatherV2", inputs, given, attributes, (tf.constant(batched),), outputs)
-
-    def _gather_nd(self, inputs: Sequence[Native], given: Given, outputs: Sequence[Native]) -> None:
-        self._gathered("GatherNd", inputs, given, (), (), outputs)
-
-    def _gathered(
-        self,
-        pure: str,
-        inputs: Sequence[Native],
-        given: Given,
-        attributes: tuple[Any, ...],
-        more: tuple[Native, ...],
-        outputs: Sequence[Native],
-    ) -> None:
+    def _gathered(self, kind: str, inputs: Tensors, given: Given, outputs: Tensors) -> None:
+        """What reads rows of a variable."""
         handle, indices = inputs
         rows = self._contents_of(handle)
         if rows is None:
             rows = read_variable_op(handle, given["dtype"])
-            self._read(inputs, given, (rows,))
-        attributes = ("Tparams", given["dtype"], "Tindices", given["Tindices"], *attributes)
-        kind = "ResourceGather" if more else "ResourceGatherNd"
-        self._add(pure, (rows, indices, *more), attributes, outputs, shown_as=kind)
+            self._read(kind, inputs, given, (rows,))
+        attributes: tuple[Any, ...] = "Tparams", given["dtype"], "Tindices", given["Tindices"]
+        pure, read = "GatherNd", [rows, indices]
+        if kind == "ResourceGather":
+            pure = "GatherV2"
+            batched = given.get("batch_dims") or 0
+            attributes += "Taxis", tf.int32, "batch_dims", batched
+            read.append(tf.constant(batched))
+        self._add(pure, read, attributes, outputs, shown_as=kind)
 
     def _contents_of(self, handle: Native) -> Native | None:
         """The tensor that a variable held before this operation, if it was seen."""
@@ -355,6 +327,17 @@ class Watcher:
         if self._host and (tensor._shape_tuple() or id(tensor) in self._owners):
             self._buffers.setdefault(address(tensor), tensor)
 
+    @contextlib.contextmanager
+    def as_made(self) -> Iterator[None]:
+        """Gives variables that a run makes what they contained at first, also after an error."""
+        try:
+            yield
+        finally:
+            for handle in self.written & self.initial.keys():
+                assign_variable_op(*self.initial[handle])
+            if self.drew:
+                forget_streams()
+
     def name_variables(self, held: Holdings) -> None:
         """Gives the leaves that are variables their names."""
         names = held.names()
@@ -371,8 +354,8 @@ _SPECIAL = {
     "VarHandleOp": Watcher._created,
     "ReadVariableOp": Watcher._read,
     "AssignVariableOp": Watcher._assign,
-    "AssignAddVariableOp": Watcher._assign_add,
-    "AssignSubVariableOp": Watcher._assign_sub,
-    "ResourceGather": Watcher._gather,
-    "ResourceGatherNd": Watcher._gather_nd,
+    "AssignAddVariableOp": Watcher._arithmetic,
+    "AssignSubVariableOp": Watcher._arithmetic,
+    "ResourceGather": Watcher._gathered,
+    "ResourceGatherNd": Watcher._gathered,
 }

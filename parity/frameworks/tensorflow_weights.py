@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,14 +113,11 @@ class _Walk:
         self.tracked = tf.__internal__.tracking.AutoTrackable
         self.found = Holdings()
         self._seen: set[int] = set()
-        self._kept: dict[int, float] = {}  # momenta, by the `id` of Keras's variables
 
     def visit(self, path: str, thing: Any) -> None:
-        if isinstance(thing, tf.Variable):
+        variables: tuple[Any, ...] = (tf.Variable, *self.wrapped)
+        if isinstance(thing, variables):
             self._hold(path, thing, bool(thing.trainable))
-            return
-        if isinstance(thing, self.wrapped):
-            self._hold(path, thing._value, bool(thing.trainable))
             return
         if id(thing) in self._seen:
             return
@@ -144,22 +142,21 @@ class _Walk:
         return enumerate(thing) if isinstance(thing, (list, tuple)) else ()
 
     def _layer(self, path: str, thing: Any) -> None:
+        momenta: dict[int, float] = {}  # by the `id` of Keras's variables
         for layer in thing._flatten_layers():
             self.found.inner.add(id(getattr(layer, "_functional", None)))
             for key in ("moving_mean", "moving_variance"):
                 if hasattr(layer, "momentum") and getattr(layer, key, None) is not None:
-                    self._kept[id(getattr(layer, key))] = float(layer.momentum)
+                    momenta[id(getattr(layer, key))] = float(layer.momentum)
         for variable in thing.variables:
             name = str(getattr(variable, "path", variable.name)).split(":")[0]
             name = name.removeprefix(f"{thing.name}/")
-            held = getattr(variable, "_value", variable)
-            kept = self._kept.get(id(variable))
-            self._hold(_join(path, name), held, variable.trainable, kept)
+            kept = momenta.get(id(variable))
+            self._hold(_join(path, name), variable, variable.trainable, kept)
         for layer in thing._flatten_layers():
             inside = "" if layer is thing else layer.name
             for name, variable in _untracked(vars(layer), (*self.wrapped, tf.Variable)):
-                held = getattr(variable, "_value", variable)
-                self._hold(_join(path, _join(inside, name)), held, False, state=True)
+                self._hold(_join(path, _join(inside, name)), variable, False, state=True)
 
     def _hold(
         self,
@@ -169,6 +166,7 @@ class _Walk:
         kept: float | None = None,
         state: bool = False,
     ) -> None:
+        variable = getattr(variable, "_value", variable)  # what Keras wraps
         if id(variable) not in self._seen and hasattr(variable, "handle"):
             self._seen.add(id(variable))
             name = name or variable.name.split(":")[0]
@@ -246,11 +244,6 @@ _GATES = {3: (1, 0, 2)}  # a GRU's are z, r, n; an LSTM's are in the common orde
 _FORMATS = ("keras", "keras-weights", "keras-h5")
 
 
-def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
-    return cells_by_name(names, read, _CELL, _cell)
-
-
 def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     if not {"kernel", "recurrent_kernel"} <= set(own):
         return None
@@ -266,24 +259,20 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
 
 
 def own_writer(obj: Any, name: str) -> Callable[[str], Any] | None:
-    """See `WeightRules.own_writer`."""
     found = getattr(obj, "save_weights" if name.endswith(".weights.h5") else "save", None)
     return found if callable(found) else None
 
 
 def own_reader(obj: Any, format: str) -> Callable[[str], Any] | None:
-    """See `WeightRules.own_reader`."""
     found = getattr(obj, "load_weights", None) if format in _FORMATS else None
     return found if callable(found) else None
 
 
 def input_shapes(obj: Any) -> list[tuple[int | None, ...]]:
-    """See `WeightRules.input_shapes`."""
     return [tuple(getattr(one, "shape", ())) for one in getattr(obj, "inputs", None) or ()]
 
 
 def takes_channels_last(obj: Any) -> bool:
-    """See `WeightRules.takes_channels_last`."""
     for layer in getattr(obj, "layers", None) or ():
         if type(layer).__name__ not in ("InputLayer", "Rescaling"):
             window = hasattr(layer, "kernel_size") or hasattr(layer, "pool_size")
@@ -292,7 +281,7 @@ def takes_channels_last(obj: Any) -> bool:
 
 
 WEIGHTS = WeightRules(
-    cells=cells,
+    cells=partial(cells_by_name, pattern=_CELL, reader=_cell),
     own_writer=own_writer,
     own_reader=own_reader,
     input_shapes=input_shapes,

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parity.patching import patched
+
 Entering = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
@@ -24,7 +26,9 @@ def followed(entering: Entering) -> Iterator[None]:
 
     def wrapped(run: Callable[..., Any]) -> Callable[..., Any]:
         def follow(item: Any) -> Any:
-            if getattr(inside, "yes", False) or _is_worker(item):
+            # a thread of a pool waits for work, which is followed by itself
+            waits = getattr(item, "_target", None) is pools._worker
+            if getattr(inside, "yes", False) or waits:
                 return run(item)
             inside.yes = True
             try:
@@ -36,17 +40,6 @@ def followed(entering: Entering) -> Iterator[None]:
         return follow
 
     inside.yes = True  # of this thread, whose work is watched anyway
-    kinds: tuple[Any, ...] = (threading.Thread, pools._WorkItem)
-    before = [vars(kind)["run"] for kind in kinds]
-    for kind, run in zip(kinds, before, strict=True):
-        kind.run = wrapped(run)
-    try:
+    thread, work = threading.Thread, pools._WorkItem
+    with patched(thread, run=wrapped(thread.run)), patched(work, run=wrapped(work.run)):
         yield
-    finally:
-        for kind, run in zip(kinds, before, strict=True):
-            kind.run = run
-
-
-def _is_worker(item: Any) -> bool:
-    """Whether a thread is a pool's, which waits for work that is followed by itself."""
-    return getattr(item, "_target", None) is pools._worker

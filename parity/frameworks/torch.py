@@ -29,9 +29,7 @@ from parity.frameworks.torch_operations import WORDS as WORDS
 from parity.frameworks.torch_replay import cast as cast
 from parity.frameworks.torch_replay import execute as execute
 from parity.frameworks.torch_replay import from_numpy as from_numpy
-from parity.frameworks.torch_replay import is_foreign as is_foreign
-from parity.frameworks.torch_replay import name_of
-from parity.frameworks.torch_replay import to_bfloat16 as to_bfloat16
+from parity.frameworks.torch_replay import is_foreign, name_of
 from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
@@ -42,6 +40,7 @@ from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
 from parity.outputs.tensors import DENSE, ITSELF, Items
+from parity.patching import patched
 from parity.recorder import Recorder, discover
 from parity.tape import Array, Tape
 
@@ -59,7 +58,6 @@ def recognises(obj: object) -> bool:
 
 
 def signed(obj: Any) -> Any:
-    """See `Framework.signed`."""
     return obj.forward if is_layer(obj) else obj
 
 
@@ -138,7 +136,6 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
 
 @contextlib.contextmanager
 def other_random_state(turn: int) -> Iterator[None]:
-    """See `Framework.other_random_state`."""
     before = torch.get_rng_state()
     try:
         torch.manual_seed(int(torch.randint(1 << 62, ())) + turn)
@@ -200,11 +197,7 @@ def _to_input(array: Array, dtype: torch.dtype, device: torch.device) -> torch.T
 
 @contextlib.contextmanager
 def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
-    """Sets the mode, and leaves all as it was afterwards.
-
-    Args:
-        as_called: as its user calls it, which may be compiled.
-    """
+    """Sets the mode, and leaves all as it was; `as_called` by its user it may be compiled."""
     eager: Any = contextlib.nullcontext()
     if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
@@ -224,22 +217,15 @@ _READERS = ("numpy", "tolist")
 
 @contextlib.contextmanager
 def _seen(watcher: Watcher) -> Iterator[None]:
-    """Tells a watcher of what the host reads, of states, and of what other threads do."""
-    before = {name: vars(torch.Tensor).get(name) for name in _READERS}
-    for name in _READERS:
-        setattr(torch.Tensor, name, _told(getattr(torch.Tensor, name), watcher))
+    """Reports to a watcher what the host reads, states, and what other threads do."""
+    readers = {name: _reported(getattr(torch.Tensor, name), watcher) for name in _READERS}
     hook = register_module_forward_hook(functools.partial(_gave, watcher))
     try:
-        with followed(lambda: _InThread(watcher)):
+        with patched(torch.Tensor, **readers), followed(lambda: _InThread(watcher)):
             yield
     finally:
         hook.remove()
         watcher.recorder.done = True
-        for name, method in before.items():
-            if method is None:
-                delattr(torch.Tensor, name)
-            else:
-                setattr(torch.Tensor, name, method)
 
 
 def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) -> None:
@@ -249,7 +235,7 @@ def _gave(watcher: Watcher, module: torch.nn.Module, given: Any, result: Any) ->
         watcher.recorder.gives_states([states] if isinstance(states, torch.Tensor) else states)
 
 
-def _told(method: Any, watcher: Watcher) -> Any:
+def _reported(method: Any, watcher: Watcher) -> Any:
     @functools.wraps(method)
     def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         result = method(tensor, *args, **kwargs)
@@ -350,6 +336,8 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     product=product,
+    to_bfloat16=lambda tensor: tensor.to(torch.bfloat16),
+    is_foreign=is_foreign,
     parts=parts,
     readable=readable,
     is_shape=lambda thing: isinstance(thing, torch.Size),

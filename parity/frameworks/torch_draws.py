@@ -1,4 +1,4 @@
-"""What torch's operators draw from; fused draws and transforms are taken apart."""
+"""What torch's operators draw from; a fused draw and transform are separated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 
 from parity.draws import fused
-from parity.draws.draw import Array, Draw, generator
+from parity.draws.draw import GUMBEL, NORMAL, UNIFORM, Array, Draw, generator
 
 Given = Mapping[str, Any]  # an operator's arguments by name
-
-_GUMBEL = Draw("gumbel", {"loc": 0.0, "scale": 1.0})
-_NORMAL = Draw("normal", {"mean": 0.0, "std": 1.0})
-_UNIFORM = Draw("uniform", {"low": 0.0, "high": 1.0})
+Made = Sequence[torch.Tensor]  # what it gave
 
 
 def state_of(given: Given) -> bytes:
@@ -59,28 +57,26 @@ class Split:
 
 
 def draw_of(kind: str, given: Given, inputs: Sequence[int]) -> Draw | None:
-    """What an operator that is not taken apart draws from; None if that is not known.
+    """What an operator that is not separated draws from; None if that is not known.
 
     Args:
         inputs: the values that it reads.
     """
     if kind in _OWN:
-        return Draw(_OWN[kind], reads={str(at): value for at, value in enumerate(inputs)})
+        return Draw.of_values(_OWN[kind], inputs)
     describe = _DRAWS.get(kind)
     return None if describe is None else describe(given)
 
 
-def split(
-    kind: str, overload: str, given: Given, made: Sequence[torch.Tensor], at: int
-) -> Split | None:
-    """An operator whose parameters are tensors, taken apart; None for any other.
+def split(kind: str, overload: str, given: Given, made: Made, at: int) -> Split | None:
+    """An operator whose parameters are tensors, as a draw and steps; None for any other.
 
     Args:
         made: what it gave.
         at: the number of the operation, so that what is free is chosen alike in every run.
     """
-    take_apart = _SPLITS.get((kind, overload)) or _SPLITS.get((kind, ""))
-    return take_apart(given, made, generator(at)) if take_apart else None
+    separate = _SPLITS.get((kind, overload)) or _SPLITS.get((kind, ""))
+    return separate(given, made, generator(at)) if separate else None
 
 
 def _number(thing: Any, default: float) -> float:
@@ -116,11 +112,11 @@ _OWN = {
 }
 
 _DRAWS: dict[str, Callable[[Given], Draw | None]] = {
-    **dict.fromkeys(("rand", "rand_like"), lambda given: _UNIFORM),
+    **dict.fromkeys(("rand", "rand_like"), lambda given: UNIFORM),
     "uniform": lambda given: Draw(
         "uniform", {"low": _number(given.get("from"), 0.0), "high": _number(given.get("to"), 1.0)}
     ),
-    **dict.fromkeys(("randn", "randn_like"), lambda given: _NORMAL),
+    **dict.fromkeys(("randn", "randn_like"), lambda given: NORMAL),
     **dict.fromkeys(("normal", "normal_functional"), _normal),
     "exponential": lambda given: Draw("exponential", {"rate": _number(given.get("lambd"), 1.0)}),
     "cauchy": lambda given: Draw(
@@ -145,91 +141,68 @@ def _array(tensor: torch.Tensor) -> Array:
     return found
 
 
-def _split_bernoulli(
-    given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
-) -> Split | None:
+def _split_bernoulli(given: Given, made: Made, random: Generator) -> Split | None:
     p = given.get("p", given["self"])
     if not isinstance(p, torch.Tensor):
         return None
     noise = fused.bernoulli_noise(_array(made[0]), _array(p), random)
-    return Split(_UNIFORM, noise, Step("bernoulli", (p,), fused.bernoulli))
+    return Split(UNIFORM, noise, Step("bernoulli", (p,), fused.bernoulli))
 
 
-def _split_normal(
-    given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
-) -> Split | None:
-    mean, std = given["mean"], given.get("std", 1.0)
-    tensors = tuple(one for one in (mean, std) if isinstance(one, torch.Tensor))
+def _split_normal(given: Given, made: Made, random: Generator) -> Split | None:
+    both = given["mean"], given.get("std", 1.0)
+    tensors = tuple(one for one in both if isinstance(one, torch.Tensor))
     if not tensors:
         return None
-    arrays = [_array(one) if isinstance(one, torch.Tensor) else one for one in (mean, std)]
-    noise = fused.normal_noise(_array(made[0]), *arrays)
+    mean, std = (_array(one) if isinstance(one, torch.Tensor) else float(one) for one in both)
+    noise = fused.normal_noise(_array(made[0]), np.asarray(mean), np.asarray(std))
     function: Callable[..., Sequence[Array]] = fused.normal
-    if not isinstance(mean, torch.Tensor):
-        function = partial(_with_mean, float(mean))
-    elif not isinstance(std, torch.Tensor):
-        function = partial(_with_std, float(std))
-    return Split(_NORMAL, noise, Step("normal", tensors, function))
+    if not isinstance(both[0], torch.Tensor):
+        function = lambda noise, std: fused.normal(noise, mean, std)  # noqa: E731
+    elif not isinstance(both[1], torch.Tensor):
+        function = lambda noise, mean: fused.normal(noise, mean, std)  # noqa: E731
+    return Split(NORMAL, noise, Step("normal", tensors, function))
 
 
-def _with_mean(mean: float, noise: Array, std: Array) -> Sequence[Array]:
-    return [mean + std * noise]
-
-
-def _with_std(std: float, noise: Array, mean: Array) -> Sequence[Array]:
-    return [mean + std * noise]
-
-
-def _split_multinomial(
-    given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
-) -> Split:
+def _split_multinomial(given: Given, made: Made, random: Generator) -> Split:
     weights, count = given["self"], int(given["num_samples"])
     (logits,) = fused.log_probabilities(_array(weights))
     first = Step("log_probabilities", (weights,), fused.log_probabilities, logits)
     chosen = _array(made[0])
     if given.get("replacement") or count == 1:
         noise = fused.categorical_noise(chosen, logits, random)
-        return Split(_GUMBEL, noise, Step("multinomial", (), fused.categorical), (first,))
+        return Split(GUMBEL, noise, Step("multinomial", (), fused.categorical), (first,))
     noise = fused.subset_noise(chosen, logits, random)
     last = Step("multinomial", (), partial(fused.subset, count))
-    return Split(_GUMBEL, noise, last, (first,))
+    return Split(GUMBEL, noise, last, (first,))
 
 
-def _split_dropout(
-    given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
-) -> Split | None:
+def _split_dropout(given: Given, made: Made, random: Generator) -> Split | None:
     rate = float(given["p"])
     scale = 0.0 if rate == 1 else 1 / (1 - rate)
     draw = Draw("bernoulli", {"p": 1 - rate})
-    last = Step("native_dropout", (given["input"],), partial(_dropped, scale))
+
+    def dropped(mask: Array, x: Array) -> Sequence[Array]:
+        return [x * mask * x.dtype.type(scale), mask]
+
+    last = Step("native_dropout", (given["input"],), dropped)
     return Split(draw, made[1].cpu().numpy(), last)
 
 
-def _dropped(scale: float, mask: Array, x: Array) -> Sequence[Array]:
-    return [x * mask * x.dtype.type(scale), mask]
-
-
-def _split_rrelu(
-    given: Given, made: Sequence[torch.Tensor], random: np.random.Generator
-) -> Split | None:
+def _split_rrelu(given: Given, made: Made, random: Generator) -> Split | None:
     low, high = _number(given.get("lower"), 0.125), _number(given.get("upper"), 1 / 3)
     x = given["self"]
     slope = given["noise"]
     noise = fused.leaky_noise(_array(slope), _array(x), low, high, random)
-    slope_first = made[0] is slope
-    function = partial(_leaky, slope_first, low, high)
-    return Split(_UNIFORM, noise, Step("rrelu_with_noise", (x,), function))
+    first = 0 if made[0] is slope else 1  # one overload writes the slope first
+
+    def leaky(noise: Array, x: Array) -> Sequence[Array]:
+        return fused.leaky(low, high, noise, x)[first:]
+
+    return Split(UNIFORM, noise, Step("rrelu_with_noise", (x,), leaky))
 
 
-def _leaky(slope_first: bool, low: float, high: float, noise: Array, x: Array) -> Sequence[Array]:
-    slope, result = fused.leaky(low, high, noise, x)
-    return [slope, result] if slope_first else [result]
-
-
-_SPLITS: dict[
-    tuple[str, str],
-    Callable[[Given, Sequence[torch.Tensor], np.random.Generator], Split | None],
-] = {
+_SPLITS: dict[tuple[str, str], Callable[[Given, Made, Generator], Split | None]] = {
     ("bernoulli", "default"): _split_bernoulli,
     ("bernoulli", "Tensor"): _split_bernoulli,
     ("normal", "Tensor_Tensor"): _split_normal,

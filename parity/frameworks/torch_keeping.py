@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags
+from parity.keeping.leaf import Flag, Leaf, Put, StateRules, kept_flags, unchanged
 
 
 def holders() -> tuple[type, ...]:
@@ -62,7 +62,7 @@ def leaf(thing: Any) -> Leaf | None:
     if isinstance(thing, torch.Generator):
         return Leaf(lambda: partial(thing.set_state, thing.get_state()), move=thing.manual_seed)
     if isinstance(thing, _BaseDataLoaderIter):
-        return Leaf(partial(_batches, thing))
+        return Leaf(lambda: unchanged(lambda: thing._num_yielded))
     if not isinstance(thing, torch.Tensor):
         return None
     grad = thing.grad if thing.is_leaf else None
@@ -94,18 +94,7 @@ def _tensor(thing: torch.Tensor, grad: torch.Tensor | None) -> Put:
     return put_back
 
 
-def _batches(thing: _BaseDataLoaderIter) -> Put:
-    before = thing._num_yielded
-
-    def unchanged() -> None:
-        if thing._num_yielded != before:
-            raise CannotPutBack
-
-    return unchanged
-
-
 def _at(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors are the same memory."""
     if a.layout != torch.strided or b.layout != torch.strided:
         return bool(a.layout == b.layout)
     same = a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride()

@@ -225,7 +225,6 @@ _PADS = {"pad": "zeros", "reflect_pad": "reflect", "replicate_pad": "replicate"}
 
 
 def window(op: Op, tape: Tape) -> Window | None:
-    """See `Traits.window`."""
     if op.word in ("convolution", "transposed_convolution"):
         return _WINDOWS.convolution(op, tape, bool(op.attributes.get("transposed")))
     if op.word not in ("max_pool", "average_pool", "columns"):
@@ -237,7 +236,6 @@ def window(op: Op, tape: Tape) -> Window | None:
 
 
 def padding(op: Op, tape: Tape) -> Padding | None:
-    """See `Traits.padding`."""
     flat = op.attributes.get("pad", op.attributes.get("padding"))
     rank = len(tape.values[op.inputs[0]].shape)
     if op.word not in _PADS or not isinstance(flat, list) or len(flat) % 2 or len(flat) > 2 * rank:
@@ -248,7 +246,6 @@ def padding(op: Op, tape: Tape) -> Padding | None:
 
 
 def product(op: Op, tape: Tape) -> Product | None:
-    """See `Traits.product`."""
     if kernel_name(op.kind) == "addmm" and len(op.inputs) == 3:
         return Product((op.inputs[1], op.inputs[2]), bias=op.inputs[0])
     return product_of(op, tape, dense_transposed=True)

@@ -131,19 +131,17 @@ def _fill(template: Any, arguments: Sequence[Native], precision: Precision) -> A
         return [_fill(item, arguments, precision) for item in template]
     if isinstance(template, dict):
         return {key: _fill(item, arguments, precision) for key, item in template.items()}
-    if precision is not None and isinstance(template, torch.dtype) and template.is_floating_point:
+    return _wide(template, precision) if isinstance(template, torch.dtype) else template
+
+
+def _wide(dtype: torch.dtype, precision: Precision) -> torch.dtype:
+    if precision is not None and dtype.is_floating_point:
         return torch.float64
-    if precision is not None and isinstance(template, torch.dtype) and template.is_complex:
-        return torch.complex128
-    return template
+    return torch.complex128 if precision is not None and dtype.is_complex else dtype
 
 
 def cast(array: Native, precision: Precision) -> Native:
-    if precision is not None and array.is_floating_point():
-        return array.detach().to(torch.float64)
-    if precision is not None and array.is_complex():
-        return array.detach().to(torch.complex128)
-    return array.detach()
+    return array.detach().to(_wide(array.dtype, precision))
 
 
 def to_numpy(array: Native) -> Array:
@@ -170,10 +168,6 @@ _NUMPY_HAS = (torch.float16, torch.float32, torch.float64)  # not bfloat16 nor t
 
 def from_numpy(array: Array) -> Native:
     return torch.from_numpy(np.array(array, order="C"))
-
-
-def to_bfloat16(array: Native) -> Native:
-    return array.to(torch.bfloat16)
 
 
 def is_foreign(op: Op) -> bool:
@@ -220,14 +214,11 @@ def _default_float64() -> Iterator[None]:
 
 def _bits(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The bits of what was recorded as another dtype: a float64 has others."""
-    found = aten.view.dtype(_of_width(tensor, dtype), dtype)
-    return found.double() if found.is_floating_point() else found
-
-
-def _of_width(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A float64 tensor in the floating dtype that is as wide as the bits it is read as."""
     narrow = {2: torch.float16, 4: torch.float32}.get(dtype.itemsize)
-    return tensor if tensor.dtype != torch.float64 or narrow is None else tensor.to(narrow)
+    if tensor.dtype == torch.float64 and narrow is not None:  # of as many bits as it is read as
+        tensor = tensor.to(narrow)
+    found = aten.view.dtype(tensor, dtype)
+    return found.double() if found.is_floating_point() else found
 
 
 def _nan_to_num(

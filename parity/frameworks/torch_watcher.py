@@ -7,7 +7,7 @@ next read.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -50,11 +50,12 @@ class Watcher(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if any(map(_dispatches_itself, types)):
+        plain = torch._C._disabled_torch_dispatch_impl
+        if any(kind.__torch_dispatch__ is not plain for kind in types):
             return NotImplemented  # what its class makes of it comes here next
         with self.recorder.lock:
             if torch.is_inference_mode_enabled() and _is_composite(func):
-                with self:  # what autograd takes apart, as a dropout, arrives whole without it
+                with self:  # what autograd decomposes, as a dropout, arrives whole without it
                     return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
             if func is torch.ops.aten._nested_tensor_from_mask_left_aligned.default:
                 return False  # a Transformer that may not nest its sequences leaves them padded
@@ -63,10 +64,7 @@ class Watcher(TorchDispatchMode):
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = signature_of(func)
         inputs: list[int] = []
-        template = (
-            self._template(args, inputs),
-            self._template(kwargs, inputs),
-        )
+        template = (self._template(args, inputs), self._template(kwargs, inputs))
         written = [
             (position, tensor)
             for position, tensor in signature.written(args, kwargs)
@@ -86,7 +84,10 @@ class Watcher(TorchDispatchMode):
         if any(tensor.is_meta for tensor in made):
             return result  # a shape without values, as forward mode works it out for zeros
         if not made:  # the host reads a number, or nothing
-            self._host_reads(func, args, inputs)
+            if func is torch.ops.aten._local_scalar_dense.default:
+                self._reads(args[0])
+            if not _only_checks(self.recorder, inputs):
+                self.recorder.read_by_python(inputs)
             return result
         single = func in _COMPARISONS and args[0].dtype == torch.float32
         written_to = tuple(position for position, _ in written)
@@ -94,12 +95,14 @@ class Watcher(TorchDispatchMode):
         draw = None
         if role == "random":
             state = state if draws.is_drawn_by(given, made[0]) else b""
-            split = self._split(func, signature.kind, given, made)
+            split = draws.split(
+                signature.kind, func._overloadname, given, made, len(self.recorder.ops)
+            )
             if split is None:
                 draw = draws.draw_of(signature.kind, given, inputs)
                 call = replace(call, state=state)
             else:
-                role, call, inputs = "compute", *self._taken_apart(split, made[0], state)
+                role, call, inputs = "compute", *self._separated(split, made[0], state)
         op = self.recorder.op(
             signature.kind,
             inputs,
@@ -118,11 +121,7 @@ class Watcher(TorchDispatchMode):
     def _results(
         self, kind: str, result: Any, made: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], tuple[int, ...]]:
-        """All that an operation wrote or gave, and which of its results are tensors of their own.
-
-        Args:
-            made: what it wrote to.
-        """
+        """What an operation wrote (`made`) or gave, and which results are tensors of their own."""
         kept = []
         for position, tensor in enumerate(
             result if isinstance(result, (tuple, list)) else [result]
@@ -137,12 +136,6 @@ class Watcher(TorchDispatchMode):
                 "them, or use layout=torch.jagged."
             )
         return made, tuple(kept)
-
-    def _host_reads(self, func: Any, args: tuple[Any, ...], inputs: Sequence[int]) -> None:
-        if func is torch.ops.aten._local_scalar_dense.default:
-            self._reads(args[0])
-        if not _only_checks(self.recorder, inputs):
-            self.recorder.read_by_python(inputs)
 
     def value_of(self, tensor: torch.Tensor) -> int:
         """The value that a tensor holds now; an unknown one becomes a leaf."""
@@ -221,19 +214,15 @@ class Watcher(TorchDispatchMode):
         """Saves what a write would destroy: recorded values."""
         storage = _storage(tensor)
         with torch.no_grad():
-            for value, known in self._known.items():
-                if self.recorder.recorded[value] is known and _storage(known) == storage:
-                    self.recorder.recorded[value] = known.detach().clone()
-            for path, value in self._inputs_sharing(storage):
-                self.recorder.recorded[value] = path.detach().clone()
-
-    def _inputs_sharing(self, storage: int) -> Iterator[tuple[torch.Tensor, int]]:
-        for value in self.recorder.values:
-            if value.kind == "input" and value.id not in self._known:
-                tensor = self.recorder.recorded[value.id]
-                if _storage(tensor) == storage:
-                    self._known[value.id] = tensor
-                    yield tensor, value.id
+            for number, known in self._known.items():
+                if self.recorder.recorded[number] is known and _storage(known) == storage:
+                    self.recorder.recorded[number] = known.detach().clone()
+            for value in self.recorder.values:
+                if value.kind == "input" and value.id not in self._known:
+                    given = self.recorder.recorded[value.id]
+                    if _storage(given) == storage:
+                        self._known[value.id] = given
+                        self.recorder.recorded[value.id] = given.detach().clone()
 
     def _after_write(self, tensor: torch.Tensor, value: int) -> None:
         writes = self._writes.setdefault(_storage(tensor), [])
@@ -263,12 +252,7 @@ class Watcher(TorchDispatchMode):
         self._seen[value] = len(writes)
         return value
 
-    def _split(
-        self, func: Any, kind: str, given: dict[str, Any], made: list[torch.Tensor]
-    ) -> draws.Split | None:
-        return draws.split(kind, func._overloadname, given, made, len(self.recorder.ops))
-
-    def _taken_apart(
+    def _separated(
         self, split: draws.Split, result: torch.Tensor, state: bytes
     ) -> tuple[Transform, list[int]]:
         """Records the draw of a kernel and what comes before its last step, which is returned."""
@@ -341,8 +325,3 @@ def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
     if tensor.layout != torch.strided:
         return (0,)  # it lies in several places
     return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
-
-
-def _dispatches_itself(kind: type) -> bool:
-    """Whether a class of tensors computes with its operations by others, on what it holds."""
-    return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl  # type: ignore[attr-defined]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -96,11 +97,6 @@ _CELL = re.compile(r"(?P<cell>.*?)(?P<role>(?:weight|bias)_(?:ih|hh))(?P<cell2>_
                    r"(?P<cell3>_reverse)?$")  # fmt: skip
 
 
-def cells(names: Collection[str], read: Callable[[str], Array]) -> Iterator[CellWeights]:
-    """See `WeightRules.cells`."""
-    return cells_by_name(names, read, _CELL, _cell)
-
-
 def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     if not {"weight_ih", "weight_hh"} <= set(own):
         return None
@@ -109,9 +105,7 @@ def _cell(own: Mapping[str, Array]) -> CellWeights | None:
     return weights_of_cell(units, own["weight_ih"], own["weight_hh"], biases)
 
 
-def momentum(kept: float) -> str:
-    """See `WeightRules.momentum`."""
-    return f"momentum {1 - kept:g}"
-
-
-WEIGHTS = WeightRules(cells=cells, momentum=momentum)
+WEIGHTS = WeightRules(
+    cells=partial(cells_by_name, pattern=_CELL, reader=_cell),
+    momentum=lambda kept: f"momentum {1 - kept:g}",
+)

@@ -80,6 +80,8 @@ class Traits:
             gives.
         parts: what a tensor that is no plain array is made of, as a sparse one; None for others.
         readable: of a tensor of this framework what `np.asarray` can read; others as they are.
+        to_bfloat16: a tensor in that dtype; as it is where the framework does not have it.
+        is_foreign: whether a kernel is none of the framework's: it may be another in float64.
         is_stateless: whether an operation draws by what it reads alone, as by a key.
         is_shape: whether a thing is the framework's class of a tensor's shape, which is numbers.
         marks: attributes by which the framework passes something on with a tensor, as a mask.
@@ -101,6 +103,8 @@ class Traits:
     channel_axis: Callable[[Op, int], int] = lambda op, rank: 1
     parts: Callable[[Any], Items | None] = _none
     readable: Callable[[Any], Any] = _itself
+    to_bfloat16: Callable[[Any], Any] = _itself
+    is_foreign: Callable[[Op], bool] = _never
     is_stateless: Callable[[Op], bool] = _never
     is_shape: Callable[[object], bool] = _never
     marks: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ class WindowNames:
         if not len(kernel) == len(stride) == len(dilation) == len(axes):
             return None
         size = tuple(x[a] for a in axes)
-        if max(axes) < len(y):
+        if max(axes, default=0) < len(y):
             steps = tuple(y[a] for a in axes)
         else:  # columns: windows stand in a row
             sizes = zip(size, before, dilation, kernel, stride, strict=True)

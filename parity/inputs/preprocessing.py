@@ -1,19 +1,20 @@
 """Preprocessors and filters before a model: NumPy functions, recorded as operations of its tape.
 
 A stage is one operation, with its own name as its layer: what it gives is matched, replayed and
-judged as any other value, so that a report names the stage at which two chains part.
+judged as any other value, so that a report names the stage at which two chains diverge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from parity.draws.draw import Transform
 from parity.draws.host import Host
 from parity.errors import ModelError
 from parity.frameworks import load
@@ -21,7 +22,7 @@ from parity.frameworks.invoke import run
 from parity.inputs.binding import bind
 from parity.keeping import left_as_it_was
 from parity.model import Inputs, Model, Stage, as_arrays, flatten_inputs, map_arrays, name_of
-from parity.tape import Adapter, Array, Frame, Native, Op, Precision, Site, Tape, Value
+from parity.tape import Array, Frame, Op, Site, Tape, Value
 
 
 def record(model: Model, inputs: Inputs) -> Tape:
@@ -74,78 +75,34 @@ def _call(stage: Stage, inputs: Inputs) -> Inputs:
         return map_arrays(np.array, as_arrays(stage(*args, **kwargs)))
 
 
-@dataclass(frozen=True)
-class _StageCall:
-    """What replays a stage: its function, the structure of its inputs, its outputs' dtypes."""
-
-    stage: Stage
-    inputs: Inputs
-    dtypes: tuple[str, ...]
-
-    def run(
-        self, adapter: Adapter, arguments: Sequence[Native], precision: Precision
-    ) -> list[Native]:
-        arrays = iter([adapter.to_numpy(argument) for argument in arguments])
-        results = flatten_inputs(_call(self.stage, map_arrays(lambda _: next(arrays), self.inputs)))
-        found = []
-        for array, dtype in zip(results.values(), self.dtypes, strict=True):
-            wide = precision is not None and dtype.startswith(("float", "bfloat"))
-            found.append(adapter.from_numpy(np.array(array, "float64" if wide else dtype)))
-        return found
-
-
-class _Staged:
-    """An adapter that replays stages itself and leaves all else to the framework's own."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._adapter, name)
-
-    def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-        if isinstance(op.call, _StageCall):
-            return op.call.run(self._adapter, arguments, precision)
-        return self._adapter.execute(op, arguments, precision)
+def _replayed(stage: Stage, inputs: Inputs, *arrays: Array) -> list[Array]:
+    """What a stage gives of arrays in the places of its inputs."""
+    left = iter(arrays)
+    return list(flatten_inputs(_call(stage, map_arrays(lambda _: next(left), inputs))).values())
 
 
 def _with_stages(tape: Tape, stages: Sequence[Stage], reached: Sequence[Inputs]) -> Tape:
-    """A tape with the stages put before it; their last results are what were its inputs.
-
-    Args:
-        reached: the inputs of the first stage, and what each gives.
-    """
+    """A tape with stages before it; `reached` are the inputs of the first, and what each gives."""
     before, arrays = _values_before(reached[:-1])
-    offset, count = sum(map(len, before)), len(stages)
-    own = list(tape.inputs.values())
-    values = [value for group in before for value in group]
-    for value in tape.values:
-        op = value.op + count if value.op >= 0 else -1
-        moved = replace(value, id=value.id + offset, op=op)
-        if value.id in own:
-            moved = replace(moved, kind="computed", name="", op=count - 1)
-        values.append(moved)
+    later = tape.moved_back(len(stages), len(arrays))
+    for value in tape.inputs.values():  # of which each is what the last stage gives
+        made_by = replace(later.values[value], kind="computed", name="", op=len(stages) - 1)
+        later.values[value] = made_by
+    values = [*(value for group in before for value in group), *later.values]
     groups = [tuple(value.id for value in group) for group in before]
-    groups.append(tuple(value + offset for value in own))
+    groups.append(tuple(later.inputs.values()))
     ops = []
     for number, stage in enumerate(stages):
-        made = groups[number + 1]
-        call = _StageCall(stage, reached[number], tuple(values[value].dtype for value in made))
-        ops.append(Op(number, name_of(stage), groups[number], made, _site(stage), call=call))
+        call = Transform(partial(_replayed, stage, reached[number]))
+        read, made = groups[number : number + 2]
+        ops.append(Op(number, name_of(stage), read, made, _site(stage), call=call))
     recorded = {value: tape.adapter.from_numpy(array) for value, array in arrays.items()}
     return replace(
-        tape,
-        adapter=cast(Adapter, _Staged(tape.adapter)),
-        ops=ops + [_later(op, count, offset) for op in tape.ops],
+        later,
+        ops=ops + later.ops,
         values=values,
         inputs={value.name: value.id for value in before[0]},
-        outputs={name: value + offset for name, value in tape.outputs.items()},
-        recorded=recorded | {value + offset: one for value, one in tape.recorded.items()},
-        baked_ops=frozenset(index + count for index in tape.baked_ops),
-        baked_leaves=frozenset(value + offset for value in tape.baked_leaves),
-        rounded_ops=frozenset(index + count for index in tape.rounded_ops),
-        kernels={index + count: known for index, known in tape.kernels.items()},
-        tables={value + offset: table for value, table in tape.tables.items()},
+        recorded=recorded | later.recorded,
     )
 
 
@@ -164,15 +121,7 @@ def _values_before(reached: Sequence[Inputs]) -> tuple[list[list[Value]], dict[i
     return groups, arrays
 
 
-def _later(op: Op, count: int, offset: int) -> Op:
-    """An operation behind so many others, whose values are behind so many others."""
-    inputs = tuple(value + offset for value in op.inputs)
-    outputs = tuple(value + offset for value in op.outputs)
-    return replace(op, index=op.index + count, inputs=inputs, outputs=outputs)
-
-
 def _site(stage: Stage) -> Site:
-    """Where a stage is defined."""
     function: Any = stage
     while isinstance(function, partial):
         function = function.func

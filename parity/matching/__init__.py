@@ -1,1 +1,1 @@
-"""Which value of one tape is which value of the other: by their numbers, in any order of axes."""
+"""Which value of one tape is which value of the other: by their contents, in any order of axes."""

@@ -129,7 +129,7 @@ def _laid_out(
 ) -> Array:
     if array.size != math.prod(fine):
         raise ReplayError(
-            f"{array.shape} on other inputs, where there were {math.prod(fine)} numbers"
+            f"{array.shape} on other inputs, where there were {math.prod(fine)} values"
         )
     result: Array = array.reshape(fine).transpose(axes).reshape(shape)
     return result

@@ -101,7 +101,7 @@ class _AsRan:
             results = self._adapter.execute(op, arguments, precision)
             if self._fits(op, results):
                 return results
-        except Exception:  # as many values are assigned as were picked: what is raised next tells
+        except Exception:  # as many values are assigned as were picked: what is raised next says so
             pass
         # the mask or the indices that pick are what they were; where there are none, as of
         # `nonzero` and `unique`, all that it gave

@@ -20,9 +20,9 @@ class Fingerprint:
     Attributes:
         size: number of elements.
         exact: whether it holds integers or booleans.
-        masks: numbers of NaN, infinite and negatively infinite elements.
+        masks: how many elements are NaN, infinite and negatively infinite.
         total, norm, low, high: sum, Euclidean norm and extremes of the finite elements.
-        informative: whether it holds enough distinct numbers to be evidence.
+        informative: whether it holds enough distinct values to be evidence.
     """
 
     size: int
@@ -35,7 +35,7 @@ class Fingerprint:
     informative: bool
 
     def agrees(self, other: Fingerprint, tolerance: float) -> bool:
-        """Whether arrays a relative root mean square of `tolerance` apart could look like this."""
+        """Whether arrays that differ by a relative `tolerance` could look like this."""
         if self.size != other.size or self.masks != other.masks or self.exact != other.exact:
             return False
         gap = tolerance * max(self.norm, other.norm)
@@ -69,7 +69,7 @@ def fingerprint(array: Array) -> Fingerprint:
             return Fingerprint(array.size, exact, masks, 0.0, 0.0, 0.0, 0.0, False)
         low, high = float(flat.min()), float(flat.max())
         far = max(high, -low)
-        # numbers may be finite and their squares not
+        # values may be finite and their squares not
         squares = min(squared_norm(flat / far) ** 0.5 * far, 1e150) ** 2 if far else 0.0
     return Fingerprint(
         array.size,
@@ -84,10 +84,10 @@ def fingerprint(array: Array) -> Fingerprint:
 
 
 def is_informative(flat: Array, low: float, high: float) -> bool:
-    """Whether an array has enough distinct numbers to be evidence.
+    """Whether an array has enough distinct values to be evidence.
 
     A constant, a mask, a one-hot or a dead layer looks the same in many places of many models. Up
-    to three numbers count if one of them is no integer.
+    to three values count if one of them is no integer.
     """
     if low == high and flat.size > 1:
         return False

@@ -1,4 +1,4 @@
-"""Tells a look-alike of a value from its partner, by what follows if it is substituted."""
+"""Distinguishes a look-alike of a value from its partner, by what follows its substitution."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from parity.tape import Array, Op, Replay, Tape
 def leads_astray(found: Match, near: Pair, op: Op, run: Replay) -> bool:
     """Whether what follows is nearer the reference if a value is left alone than if it is replaced.
 
-    That tells a look-alike from a partner. A product without its bias is near the sum where the
-    bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there it
-    adds next, and the substituted value would have it twice. One value is not enough to trust a
+    That distinguishes a look-alike from a partner. A product without its bias is near the sum where
+    the bias is small, half of `x` near its GELU where `x` is small: what the candidate lacks there
+    it adds next, and the substituted value would have it twice. One value is not enough to trust a
     replacement: `(xW + hU) + b` has a sum in common with `(xW + b) + hU` if `xW + b` is
-    substituted. And
-    what the reference makes the value of says nothing for it: of a logarithm that is substituted
-    for the argument of an exponential, the exponential makes what the logarithm was taken of.
+    substituted. And what the reference makes the value of says nothing for it: of a logarithm that
+    is substituted for the argument of an exponential, the exponential makes what the logarithm was
+    taken of.
     """
     tape = found.side.tape
     alone, replaced = run.branch(), run.branch()

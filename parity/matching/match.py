@@ -162,13 +162,13 @@ def rounded_alike(reference: Tape, other: int, candidate: Tape, value: int, orde
     narrow = candidate.recorded_array(value)
     if wide.dtype.kind != "f" or narrow.dtype.kind != "f":
         return False
-    adapter, to_bfloat16 = candidate.adapter, bfloat16[1]
+    tape, to_bfloat16 = candidate, bfloat16[1]
     if np.finfo(wide.dtype).nmant < np.finfo(narrow.dtype).nmant or bfloat16[0]:
-        wide, narrow, adapter, to_bfloat16 = narrow, wide, reference.adapter, bfloat16[0]
+        wide, narrow, tape, to_bfloat16 = narrow, wide, reference, bfloat16[0]
 
     def cast(array: Array) -> Array:
         if to_bfloat16:
-            return adapter.to_numpy(adapter.to_bfloat16(adapter.from_numpy(array)))
+            return tape.adapter.to_numpy(tape.native(array, "bfloat16"))
         with np.errstate(over="ignore"):
             return array.astype(narrow.dtype)
 

@@ -60,7 +60,7 @@ class Side:
         if op is not None and op.role == "move" and len(op.inputs) == 1 and len(op.outputs) == 1:
             source = self.tape.values[op.inputs[0]]
             made = self.tape.values[value]
-            # a reshape or transpose; a cast changes numbers, a slice of a broadcast the size
+            # a reshape or transpose; a cast changes values, a slice of a broadcast the size
             if source.size == made.size and source.dtype == made.dtype and op.word in _SAME_VALUES:
                 return self.print(source.id)
         return fingerprint(self.run.array(value))

@@ -30,7 +30,7 @@ def is_one_function(
     Args:
         call: runs the kernel.
         arguments: as the model gave them.
-        exact: what the kernel gave for the same numbers in float64.
+        exact: what the kernel gave for the same values in float64.
     """
     if not any(array.dtype in (np.float32, np.complex64) for array in arguments):
         return True

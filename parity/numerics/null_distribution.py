@@ -56,7 +56,7 @@ def null_test(
         last = candidate({value: nudged(array, random) for value, array in arrays.items()})
         for _ in range(limits.RANK_DRAWS):
             moved = {value: nudged(array, random) for value, array in {**arrays, **weights}.items()}
-            # against another moved run: a branch on the very numbers given is no rounding
+            # against another moved run: a branch on the very values given is no rounding
             again = candidate({value: moved[value] for value in arrays})
             by_rounding.append(max(known, residual(plain, reference(moved)), residual(last, again)))
             last = again

@@ -24,7 +24,7 @@ def is_rounding(in_float64: float, in_working_precision: float) -> bool:
     Where it is larger than the values themselves in the working precision, all of them is noise,
     in which a fault of their own size would hide: there it has to shrink by nearly all that
     rounding shrinks by. An infinite one, of other masks, does not shrink, even where it is infinite
-    in both. Where it is infinite in the working precision alone, numbers were lost there that
+    in both. Where it is infinite in the working precision alone, values were lost there that
     float64 holds: rounding then is what leaves little in float64.
     """
     if not in_float64 < float("inf"):

@@ -39,7 +39,7 @@ class Reruns:
     def _moved(self) -> Mapping[int, Array]:
         try:
             return moved_by_rounding(self._tape, set(self._tape.outputs.values()), None, rounds)
-        except ParityError:  # an operation does not take moved numbers
+        except ParityError:  # an operation does not take moved values
             return {}
 
     def agree(self, name: str, one: Array, other: Array) -> bool:

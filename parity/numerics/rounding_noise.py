@@ -75,7 +75,7 @@ def moved_by_rounding(
 
     Args:
         given: what replaces values of the tape in all of these, such as random draws.
-        computed: tells operations whose results move too, as they do where these round (stochastic
+        computed: names operations whose results move too, as they do where these round (stochastic
             arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation",
             1993).
     """
@@ -138,7 +138,7 @@ def lost_in_kernels(
 
     As a sigmoid that is half of a tanh and one half, far below zero. What a kernel gives is held
     against what it gives in float64 for the same inputs. Plain arithmetic loses nothing there: what
-    is lost by a difference of two numbers, was lost where they were rounded.
+    is lost by a difference of two values, was lost where they were rounded.
     """
     base = tape.replay(None, given)
     errors: dict[int, Array] = {}
@@ -168,7 +168,7 @@ def _is_kernel(tape: Tape, op: Op) -> bool:
     arithmetic = op.word in _ARITHMETIC
     if op.role != "compute" or op.static or arithmetic or not outputs:
         return False
-    if tape.adapter.is_foreign(op):  # the user's own, which may be no approximation
+    if tape.adapter.TRAITS.is_foreign(op):  # the user's own, which may be no approximation
         return False
     in_place = all(_is_by_places(one.shape, outputs[0].shape) for one in inputs)
     return in_place and {one.dtype for one in outputs} == {"float32"}

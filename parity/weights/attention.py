@@ -6,21 +6,22 @@ Their factors are followed back to the rows of the projections that made it, hea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from parity.architecture.attentions import Core, core_of
+from parity.architecture.einsum import letters
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import ADDITIONS, DENSE
 from parity.tape import Array, Op
-from parity.weights.element_index import Addresses, move, varying
-from parity.weights.operands import Part, Term, product
+from parity.weights.element_index import Addresses, follow, varying
+from parity.weights.operands import Part, Term, product, rearranged
 
 _SPAN = 1 << 36
-_Term = list[tuple[float | Array, Array]]
+_MATRICES = "rs", "sc", "rc"  # the axes of factors and result where no more is known
 
 
 @dataclass(eq=False)
@@ -44,13 +45,19 @@ def projections(program: Program, addresses: Addresses) -> Iterator[Part]:
             continue
         core = _in_order(graph, read, step.ops)
         for role, value in zip(("query", "key", "value"), core, strict=True):
-            labels = _follow(graph, value, _units(graph, found), step.ops)
+            labels = follow(graph.tape, value, _units(graph, found), step.ops)
             if labels is not None:
                 yield from _rows(number, role, labels, found, addresses)
-        last = [one for one in found if one.op.index > _producer(graph, core[2])]
-        after = [one for one in last if not _reaches(graph, one.op, core)]
+        after = [
+            one
+            for one in found
+            if one.op.index > graph.tape.values[core[2]].op
+            and not any(graph.tape.graph.comes_from(value, [one.op.index]) for value in core)
+        ]
         if len(after) == 1:
-            yield from _whole(number, "output", after[0], addresses)
+            yield Part(number, "output kernel", after[0].kernel.find)
+            if after[0].bias is not None:
+                yield Part(number, "output bias", Term(addresses, after[0].bias, flat=True))
 
 
 def products(
@@ -80,48 +87,25 @@ def _in_order(graph: Graph, core: Core, ops: Sequence[int]) -> tuple[int, int, i
     """The queries, keys and values of an attention."""
     if core.scores is None:
         return *core.factors, core.values
-    first, last = _by_axes(graph, core.scores)
+    first, last = core.scores.inputs[-2:]
+    left, _, result = letters(graph.tape, core.scores) or _MATRICES
+    if result[-1:] in left:  # last the factor whose own axis is the last of the result
+        first, last = last, first
     keys_last = _sums_over_last(graph, core, core.scores, ops)
     return (first, last, core.values) if keys_last else (last, first, core.values)
-
-
-def _by_axes(graph: Graph, scores: Op) -> tuple[int, int]:
-    """The factors of the scores: last the one whose own axis is the last of the result."""
-    one, other = scores.inputs[-2:]
-    read = graph.tape.product(scores)
-    left, _, result = read.letters if read is not None else ("", "", "")
-    return (other, one) if result and result[-1] in left else (one, other)
 
 
 def _sums_over_last(graph: Graph, core: Core, scores: Op, ops: Sequence[int]) -> bool:
     """Whether the values are summed over the last axis of the scores, which is the keys' then."""
     shape = graph.tape.values[scores.outputs[0]].shape
     own = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
-    labels = _follow(graph, core.weights, {scores.outputs[0]: own}, ops)
+    labels = follow(graph.tape, core.weights, {scores.outputs[0]: own}, ops)
     if labels is None:
         return True
     second = core.mixed.inputs[-2:].index(core.weights)
-    read = graph.tape.product(core.mixed)
-    if read is not None and read.equation:
-        left, right, result = read.letters
-        letters = (left, right)[second]
-        return any(labels.ndim + letters.index(c) - len(letters) in _along(labels)
-                   for c in letters if c not in result)  # fmt: skip
-    is_transposed = read is not None and read.transposed[second]
-    return labels.ndim - (2 if is_transposed != bool(second) else 1) in _along(labels)
-
-
-def _along(labels: Array) -> list[int]:
-    return [labels.ndim + axis for axis in varying(labels)]
-
-
-def _producer(graph: Graph, value: int) -> int:
-    op = graph.tape.producer(value)
-    return op.index if op is not None else -1
-
-
-def _reaches(graph: Graph, op: Op, values: Sequence[int]) -> bool:
-    return any(graph.tape.graph.comes_from(value, [op.index]) for value in values)
+    *factors, result = letters(graph.tape, core.mixed) or _MATRICES
+    axes, along = factors[second], varying(labels)
+    return any(place - len(axes) in along for place, c in enumerate(axes) if c not in result)
 
 
 def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:
@@ -132,27 +116,6 @@ def _units(graph: Graph, found: Sequence[Projection]) -> dict[int, Array]:
         units = np.arange(shape[-1], dtype=np.int64) + number * _SPAN
         labels[one.op.outputs[0]] = np.broadcast_to(units, shape)
     return labels
-
-
-def _follow(
-    graph: Graph, value: int, known_at: Mapping[int, Array], ops: Sequence[int]
-) -> Array | None:
-    """The labels of a value, followed from where they are known."""
-    tape = graph.tape
-    labels: dict[int, Array | None] = dict(known_at)
-    for op in (tape.ops[index] for index in ops):
-        if op.outputs[0] in labels:
-            continue
-        given = [labels.get(v) for v in op.inputs]
-        known = [one for one in given if one is not None]
-        shape = tape.values[op.outputs[0]].shape
-        moved = move(tape, op, given) if known and op.role == "move" else None
-        for n, output in enumerate(op.outputs):
-            if moved is not None:
-                labels[output] = moved[n]
-            elif len(known) == 1 and known[0].shape == shape and op.role != "move":
-                labels[output] = known[0]
-    return labels.get(value)
 
 
 def _rows(
@@ -171,22 +134,8 @@ def _rows(
         return
     one, rows = found[int(which[0]) - 1], units % _SPAN
 
-    def kernel() -> _Term | None:
-        terms = one.kernel.find()
-        return [(sign, own[rows]) for sign, own in terms] if terms else None
-
+    kernel = rearranged(one.kernel.find, lambda own: own[rows])
     yield Part(number, f"{role} kernel", kernel, one.kernel.input, one.kernel.axis)
     if one.bias is not None:
-        find = Term(addresses, one.bias, flat=True)
-
-        def bias() -> _Term | None:
-            terms = find()
-            return [(sign, own[rows]) for sign, own in terms] if terms else None
-
+        bias = rearranged(Term(addresses, one.bias, flat=True), lambda own: own[rows])
         yield Part(number, f"{role} bias", bias)
-
-
-def _whole(number: int, role: str, one: Projection, addresses: Addresses) -> Iterator[Part]:
-    yield Part(number, f"{role} kernel", one.kernel.find)
-    if one.bias is not None:
-        yield Part(number, f"{role} bias", Term(addresses, one.bias, flat=True))

@@ -20,13 +20,15 @@ import numpy as np
 
 from parity.architecture.program import Program
 from parity.architecture.step import Step
+from parity.architecture.written_cells import CellStep
 from parity.frameworks import load
 from parity.tape import Array
 from parity.weights.cell_weights import Terms
-from parity.weights.element_index import Addresses, move
+from parity.weights.element_index import Addresses, follow
 from parity.weights.operands import Part
 from parity.weights.sums import Sums
 
+_NO_CELL = CellStep(frozenset(), {})
 _ORDERS = {4: ("i", "f", "g", "o"), 3: ("r", "z", "n"), 1: ("n",)}
 
 
@@ -126,7 +128,7 @@ class _Gate:
 
 def _written(sums: Sums, number: int, step: Step) -> Cell | None:
     """The cell of a recurrence, if it can be read."""
-    gates, is_reversed = _gates(sums, step)
+    gates, cell = _gates(sums, step)
     order = _ORDERS.get(len(gates))
     if order is None or len({len(gate.columns) for gate in gates.values()}) != 1:
         return None
@@ -134,7 +136,7 @@ def _written(sums: Sums, number: int, step: Step) -> Cell | None:
     terms = [term for gate in gates.values() for term in sums.of[gate.sums]]
     products = {term.product for term in terms if not term.is_bias}
     recurring = {n for n in products if sums.recurs(n)}
-    recurring = recurring or sums.reads_state(products, step, units)
+    recurring = recurring or sums.reads_state(products, cell.state, units)
     rows: dict[str, list[Array]] = {}
     for role in order:
         own = _rows(sums, gates[role], recurring)
@@ -149,7 +151,7 @@ def _written(sums: Sums, number: int, step: Step) -> Cell | None:
     roles: dict[str, Terms] = {}
     for name, arrays in rows.items():
         sign = signs if arrays[0].ndim == 1 else signs[:, None]
-        roles[name] = [(sign if is_reversed else 1.0, np.concatenate(arrays))]
+        roles[name] = [(sign if cell.is_reversed else 1.0, np.concatenate(arrays))]
     alike = {n: sums.alike(sums.products[n].op) for n in products}
     turns = {back: {len(ops) for n, ops in alike.items() if (n in recurring) == back}
              for back in (False, True)}  # fmt: skip
@@ -179,49 +181,36 @@ def _rows(sums: Sums, gate: _Gate, recurring: Collection[int]) -> dict[str, Arra
     return found
 
 
-def _gates(sums: Sums, step: Step) -> tuple[dict[str, _Gate], bool]:
-    """The gates of a loop's last step, by their names, and whether z weighs the new state.
-
-    There are none where they make no cell that is known.
-    """
+def _gates(sums: Sums, step: Step) -> tuple[dict[str, _Gate], CellStep]:
+    """The gates of a loop's last step, by their names; none where it is no cell that is known."""
     tape = sums.tape
     ops = [tape.ops[index] for index in reversed(step.ops)]
     for op in ops:
         if op.word == "recurrence" and len(op.inputs) == 2 and sums.of.get(op.inputs[1]):
             units = tape.values[op.outputs[0]].shape[-1]  # Chainer's: a, i, f, o of each unit
             columns = {name: tuple(range(n, 4 * units, 4)) for n, name in enumerate("gifo")}
-            return {name: _Gate(op.inputs[1], own) for name, own in columns.items()}, False
+            return {name: _Gate(op.inputs[1], own) for name, own in columns.items()}, _NO_CELL
+    read = (sums.gates.cell(op) for op in ops if op.word != "tanh")
+    cell = next((one for one in read if one is not None), _NO_CELL)
     made = [op for op in ops if op.word in ("sigmoid", "tanh") and sums.of.get(op.inputs[0])]
-    cells_read = (sums.gates.cell(op) for op in ops if op.word != "tanh")
-    last = next((cell for cell in cells_read if cell is not None), None)
-    if last is not None:
-        gates = {name: _gate(sums, value) for name, value in last.gates.items()}
-        return {name: gate for name, gate in gates.items() if gate}, last.is_reversed
-    if {op.word for op in made} != {"tanh"}:
-        return {}, False
-    plain = _gate(sums, made[0].outputs[0])
-    return {"n": plain} if plain else {}, False
+    if cell is _NO_CELL and {op.word for op in made} == {"tanh"}:
+        cell = CellStep(frozenset(), {"n": made[0].outputs[0]})
+    gates = {name: _gate(sums, value, step) for name, value in cell.gates.items()}
+    return {name: gate for name, gate in gates.items() if gate}, cell
 
 
-def _gate(sums: Sums, value: int) -> _Gate | None:
+def _gate(sums: Sums, value: int, step: Step) -> _Gate | None:
     """The columns that a gate's value has of what goes into its sigmoid or tanh."""
-    op = sums.tape.producer(sums.graph.root(value))
-    labels = _columns(sums, value)
-    if op is None or labels is None or not labels.ndim or not labels.all():
+    made = sums.graph.root(value)
+    op, shape = sums.tape.producer(made), sums.tape.values[made].shape
+    if op is None or not shape or not sums.of.get(op.inputs[0]):
+        return None
+    columns = np.broadcast_to(np.arange(1, shape[-1] + 1, dtype=np.int64), shape)
+    labels = follow(sums.tape, value, {made: columns}, step.ops)
+    if labels is None or not labels.ndim or not labels.all():
         return None
     row = labels.reshape(-1, labels.shape[-1])[0] - 1
-    return _Gate(op.inputs[0], tuple(row.tolist())) if sums.of.get(op.inputs[0]) else None
-
-
-def _columns(sums: Sums, value: int) -> Array | None:
-    """The columns of a gate, from 1, that moves have brought where a value has them."""
-    tape, graph = sums.tape, sums.graph
-    shape, op = tape.values[value].shape, tape.producer(value)
-    if op is None or graph.root(value) == value:
-        return np.broadcast_to(np.arange(1, (1, *shape)[-1] + 1, dtype=np.int64), shape)
-    labels = [None if graph.is_static(one) else _columns(sums, one) for one in op.inputs]
-    moved = move(tape, op, labels)
-    return moved[op.outputs.index(value)] if moved else None
+    return _Gate(op.inputs[0], tuple(row.tolist()))
 
 
 # --- pairs ----------------------------------------------------------------------------------------

@@ -91,15 +91,14 @@ class Elements:
             own = np.arange(int(np.prod(shape)), dtype=np.int64) + anchor * _SPAN
             if step.kind not in _IMAGES:
                 return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
-            self.shapes[anchor] = shape
-            if self._tape.adapter.TRAITS.channel_axis(op, len(shape)) != 1:
-                self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1])
-                return np.moveaxis(own.reshape(shape[0], shape[-1], *shape[1:-1]), 1, -1)
-            return own.reshape(shape)
-        if len(step.ops) == 1 and step.kind not in ("global_average_pool",):
-            return self._one_by_one(op)
+            last = self._tape.adapter.TRAITS.channel_axis(op, len(shape)) != 1
+            self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1]) if last else shape
+            channels_first = own.reshape(self.shapes[anchor])
+            return np.moveaxis(channels_first, 1, -1) if last else channels_first
         if step.kind == "global_average_pool":
             return self._reduced(op)
+        if len(step.ops) == 1:
+            return self._one_by_one(op)
         within = {value for index in step.ops for value in self._tape.ops[index].outputs}
         for index in step.ops:
             for value in self._tape.ops[index].inputs:
@@ -109,41 +108,37 @@ class Elements:
         return None
 
     def _loose(self, op: Op) -> None:
-        if op.role == "move":
+        if op.word in _REDUCTIONS:
+            self._of[op.outputs[0]] = self._reduced(op)
+        elif op.role == "move":
             labels = [self._of.get(value) for value in op.inputs]
             live = [v for v in op.inputs if self._is_moved(v)]
             known = live and all(self._of.get(value) is not None for value in live)
             moved = move(self._tape, op, labels) if known else None
             for number, value in enumerate(op.outputs):
                 self._of[value] = moved[number] if moved else self._in_its_order(op, value)
-        elif op.word in _REDUCTIONS:
-            self._of[op.outputs[0]] = self._reduced(op)
         else:
             found = self._one_by_one(op)
-            self._of[op.outputs[0]] = found
-            if found is None:
-                self._of[op.outputs[0]] = self._in_its_order(op, op.outputs[0])
+            value = op.outputs[0]
+            self._of[value] = self._in_its_order(op, value) if found is None else found
 
     def _is_moved(self, value: int) -> bool:
         """Whether it is numbers of the model's, and no shape or index that was worked out."""
         whole = self._tape.values[value].dtype.startswith(("int", "uint"))
         return not self._graph.is_static(value) and not (whole and self._of.get(value) is None)
 
+    def _read(self, op: Op) -> list[Array]:
+        """The labels of the live values that an operation reads; none where not all are known."""
+        found = [self._of.get(value) for value in self._graph.live_inputs(op)]
+        known = [labels for labels in found if labels is not None]
+        return known if len(known) == len(found) else []
+
     def _one_by_one(self, op: Op) -> Array | None:
         """What works on each element by itself, or on two models' elements in pairs."""
         shape = self._tape.values[op.outputs[0]].shape
-        found = []
-        for value in op.inputs:
-            if not self._graph.is_static(value):
-                labels = self._of.get(value)
-                if labels is None:
-                    return None
-                found.append(labels)
-        whole = [labels for labels in found if labels.shape == shape]
-        if whole:
-            least: Array = np.minimum.reduce(whole)  # in whatever order they are added
-            return least
-        return None
+        whole = [labels for labels in self._read(op) if labels.shape == shape]
+        least: Array | None = np.minimum.reduce(whole) if whole else None  # in any order of addends
+        return least
 
     def _in_its_order(self, op: Op, value: int) -> Array | None:
         """A row that is made of known elements in another way, as a one-hot: as it stands.
@@ -151,9 +146,8 @@ class Elements:
         Images are left out: their elements stand in an order of each framework's own.
         """
         shape = self._tape.values[value].shape
-        made_of = [self._of.get(v) for v in op.inputs if not self._graph.is_static(v)]
-        known = [labels for labels in made_of if labels is not None]
-        if len(shape) != 2 or not known or len(known) < len(made_of):
+        known = self._read(op)
+        if len(shape) != 2 or not known:
             return None
         origin = sum(int(_mixed(labels).sum()) for labels in known) % (_SUMMED // _SPAN)
         places = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)

@@ -11,7 +11,7 @@ weight's own room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,6 +165,21 @@ def move(tape: Tape, op: Op, labels: Sequence[Array | None]) -> list[Array] | No
     # paddings of -inf and the like are none of the labels
     places = (np.nan_to_num(tape.adapter.to_numpy(one), posinf=0, neginf=0) for one in results)
     return [every[place.astype(np.int64)] for place in places]
+
+
+def follow(tape: Tape, value: int, known: Mapping[int, Array], ops: Iterable[int]) -> Array | None:
+    """The labels of a value, followed through operations from where they are known."""
+    labels: dict[int, Array | None] = dict(known)
+    for op in (tape.ops[index] for index in ops):
+        given = [labels.get(v) for v in op.inputs]
+        found = [one for one in given if one is not None]
+        if op.outputs[0] in labels or not found:
+            continue
+        if op.role == "move":
+            labels.update(zip(op.outputs, move(tape, op, given) or (), strict=False))
+        elif len(found) == 1 and found[0].shape == tape.values[op.outputs[0]].shape:
+            labels.update(dict.fromkeys(op.outputs, found[0]))
+    return labels.get(value)
 
 
 # --- tensors that are transposed at most ---------------------------------------------------------

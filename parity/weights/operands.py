@@ -100,27 +100,12 @@ def parts(program: Program, addresses: Addresses) -> list[Part]:
 def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | None:
     """The kernel of a dense product."""
     found = contraction(graph, op)
-    if found is not None:
-        axis = found.input_axes[0] if len(found.input_axes) == 1 else None
-        arrange = _as_matrix((*found.out, *found.summed), len(found.out))
-        find = Term(addresses, found.weight, arrange)
-        return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
-    read, shapes = graph.tape.product(op), graph.tape.values
-    if read is None or read.equation:
+    if found is None:
         return None
-    factors = read.factors
-    weight = next((v for v in factors[::-1] if graph.is_static(v)), None)
-    if weight is None or all(map(graph.is_static, factors[:2])):
-        return None
-    second = factors[1] == weight
-    as_is = read.transposed[second] == second
-    rank = len(shapes[weight].shape)
-    if rank < 2 or {*shapes[weight].shape[:-2]} - {1}:
-        return None
-    x = factors[not second]
-    axis = -1 if second != read.transposed[not second] else -2
-    axes = (*range(rank - 2), *((rank - 2, rank - 1) if as_is else (rank - 1, rank - 2)))
-    return Part(number, "kernel", Term(addresses, weight, _as_matrix(axes, rank - 1)), x, axis)
+    axis = found.input_axes[0] if len(found.input_axes) == 1 else None
+    arrange = _as_matrix((*found.out, *found.summed), len(found.out))
+    find = Term(addresses, found.weight, arrange)
+    return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
 
 
 def _as_matrix(axes: Sequence[int], rows: int) -> Callable[[Array], Array]:
@@ -229,6 +214,26 @@ class Term:
     def _arranged(self, found: Array) -> Array:
         found = self.arrange(found)
         return without_repeats(found).reshape(-1) if self.flat else found
+
+
+def added(parts: Sequence[Part]) -> Find:
+    """The terms of several parts together."""
+
+    def find() -> Terms | None:
+        found = [part.find() for part in parts]
+        return None if None in found else [term for terms in found for term in terms or ()]
+
+    return find
+
+
+def rearranged(find: Find, change: Callable[[Array], Array]) -> Find:
+    """Terms with their addresses in another arrangement."""
+
+    def found() -> Terms | None:
+        terms = find()
+        return [(sign, change(own)) for sign, own in terms] if terms else None
+
+    return found
 
 
 def _by_ingredient(part: Part) -> Iterator[Part]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import ADDITIONS
-from parity.tape import Array, Op
+from parity.tape import Op
 from parity.weights.element_index import Addresses
-from parity.weights.operands import Part, Term
+from parity.weights.operands import Part, Term, added
 
 Parts = Mapping[int, Mapping[str, Part]]
 _MANY = ("dense", "convolution", "transposed_convolution")
@@ -40,10 +40,10 @@ def sums(program: Program, addresses: Addresses) -> list[Sum]:
     for number, step in enumerate(program.steps):
         if step.kind in _MANY:
             value = graph.tape.ops[step.ops[-1]].outputs[0]
-            added = list(_added(graph, value))
-            last = added[-1].outputs[0] if added else value
+            additions = list(_additions(graph, value))
+            last = additions[-1].outputs[0] if additions else value
             members[last].add(number)
-            for op in added:
+            for op in additions:
                 static = [v for v in op.inputs if graph.is_static(v)]
                 for value in static[:1]:
                     part = Part(number, "bias", Term(addresses, value, flat=True))
@@ -56,7 +56,7 @@ def sums(program: Program, addresses: Addresses) -> list[Sum]:
     ]
 
 
-def _added(graph: Graph, value: int) -> Iterator[Op]:
+def _additions(graph: Graph, value: int) -> Iterator[Op]:
     """The additions that a value goes through, and nothing else."""
     reader = graph.only_reader(value)
     while reader is not None and reader.word in ADDITIONS and reader.index not in graph.owner:
@@ -89,14 +89,4 @@ def _merge(parts: dict[int, Mapping[str, Part]], own: Sum, home: int) -> None:
         parts[step] = {role: part for role, part in parts[step].items() if role != "bias"}
     every = [*biases, *own.behind]
     if every:
-        parts[home] = {**parts[home], "bias": _total(every)}
-
-
-def _total(biases: list[Part]) -> Part:
-    def find() -> list[tuple[float | Array, Array]] | None:
-        found = [part.find() for part in biases]
-        if any(terms is None for terms in found):
-            return None
-        return [term for terms in found for term in terms or ()]
-
-    return replace(biases[0], find=find)
+        parts[home] = {**parts[home], "bias": replace(every[0], find=added(every))}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity.architecture.program import Program
-from parity.tape import Array
+from parity.weights.cell_weights import Terms
 from parity.weights.operands import Part
 
 Parts = dict[str, Part]
@@ -78,10 +78,9 @@ def _concatenated(parts: Sequence[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
 
-    def find() -> list[tuple[float | Array, Array]] | None:
+    def find() -> Terms | None:
         found = [part.find() for part in parts]
-        if any(terms is None or len(terms) != 1 for terms in found):
-            return None
-        return [(1.0, np.concatenate([terms[0][1] for terms in found if terms]))]
+        whole = [terms[0][1] for terms in found if terms and len(terms) == 1]
+        return [(1.0, np.concatenate(whole))] if len(whole) == len(parts) else None
 
     return replace(parts[0], find=find)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.architecture.graph import Graph
-from parity.architecture.step import ADDITIONS, DENSE, Step
+from parity.architecture.step import ADDITIONS, DENSE
 from parity.architecture.written_cells import Gates
 from parity.tape import Array, Op
 from parity.weights.element_index import Addresses, move
@@ -136,23 +136,17 @@ class Sums:
         earlier = {n for n in self.alike(product.op) if n < product.op.index}
         return product.input is not None and self.tape.graph.comes_from(product.input, earlier)
 
-    def reads_state(self, numbers: Collection[int], step: Step, units: int) -> set[int]:
+    def reads_state(self, numbers: Collection[int], kept: int, units: int) -> set[int]:
         """The products of a single turn that read its state.
 
-        It is as wide as the cell. A GRU weighs it; else it is what an input of the model is, and of
-        two the later: a state is given behind the input.
+        It is as wide as the cell. A GRU keeps a share of it; else it is what an input of the model
+        is, and of two the later: a state is given behind the input.
         """
         inputs = {number: self.products[number].input for number in numbers}
         sources = {n: self.gates.source(one) for n, one in inputs.items() if one is not None}
         wide = {one for one in sources.values() if self._width(one) == units}
-        factors = {
-            self.graph.root(value)
-            for op in (self.tape.ops[index] for index in step.ops)
-            if op.word not in DENSE and op.role != "move"
-            for value in op.inputs
-        }
         values = self.tape.values
-        state = max(wide & factors or wide, default=None,
+        state = max(wide & {kept} or wide, default=None,
                     key=lambda value: (values[value].kind == "input", value))  # fmt: skip
         return {number for number, source in sources.items() if source == state}
 

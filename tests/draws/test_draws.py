@@ -39,8 +39,8 @@ def matched(reference, candidate, x=X, candidate_in="torch"):
     torch.manual_seed(0)
     tf.random.set_seed(1)
     models = wrap(reference, framework="torch"), wrap(candidate, framework=candidate_in)
-    ours, theirs = (layout_advice.record(model, models[0], x)[1] for model in models)
-    return match(Indexed(ours, ours.replay("float64")), theirs)
+    own, other = (layout_advice.record(model, models[0], x)[1] for model in models)
+    return match(Indexed(own, own.replay("float64")), other)
 
 
 def noisy(x):
@@ -115,8 +115,8 @@ def test_another_distribution_is_named():
         return x @ w + torch.exp(x @ v) * torch.rand(5, 4)
 
     (found,) = compared(noisy, uniform).divergences
-    told = "the reference draws normal(mean=0, std=1), the candidate uniform(low=0, high=1)"
-    assert told in found.detail
+    stated = "the reference draws normal(mean=0, std=1), the candidate uniform(low=0, high=1)"
+    assert stated in found.detail
     assert "torch.rand" in found.candidate.code
 
 

@@ -60,8 +60,8 @@ def actor(draw, size=0.1, scale=1.0):
     return port
 
 
-def compared(ours, theirs):
-    models = (parity.wrap(one, framework="torch") for one in (ours, theirs))
+def compared(first, second):
+    models = (parity.wrap(one, framework="torch") for one in (first, second))
     report = parity.compare(*models, inputs=X)
     return report.verdict, " ".join(report.comparisons[0].reasons)
 

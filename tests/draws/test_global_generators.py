@@ -36,14 +36,14 @@ DRAWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 @pytest.mark.parametrize(("used", "turned"), [(False, False), (True, False), (True, True)])
 def test_what_is_drawn_by_a_global_generator_is_a_draw(draw: str, used: bool, turned: bool) -> None:
     """It is put back after each run, and gives the same numbers: a draw it is all the same."""
-    ours, theirs = DRAWS[draw]
+    in_torch, in_tensorflow = DRAWS[draw]
 
     def candidate(scale: float) -> parity.Model:
-        return parity.wrap(lambda x: tf.tanh(x + scale * theirs(x)), framework="tensorflow")
+        return parity.wrap(lambda x: tf.tanh(x + scale * in_tensorflow(x)), framework="tensorflow")
 
-    reference = parity.wrap(lambda x: torch.tanh(x + 0.3 * ours(x)), framework="torch")
+    reference = parity.wrap(lambda x: torch.tanh(x + 0.3 * in_torch(x)), framework="torch")
     if used:
-        theirs(tf.constant(X))
+        in_tensorflow(tf.constant(X))
     for scale, verdict in ((0.3, "parity"), (0.4, "diverged")):
         models = (reference, candidate(scale))
         assert parity.compare(*(models[::-1] if turned else models), inputs=X).verdict == verdict

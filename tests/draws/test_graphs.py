@@ -46,8 +46,8 @@ def test_a_graph_that_was_traced_with_another_scale(early, verdict):
         assert "another law than its code" in found.comparisons[0].reasons[0]
 
 
-@pytest.mark.parametrize(("apart", "verdict"), [(True, "unverified"), (False, "parity")])
-def test_two_graphs_that_draw_the_same_numbers(apart, verdict):
+@pytest.mark.parametrize(("independent", "verdict"), [(True, "unverified"), (False, "parity")])
+def test_two_graphs_that_draw_the_same_numbers(independent, verdict):
     def noisy(h):
         return h + 0.1 * tf.random.normal(tf.shape(h))
 
@@ -57,7 +57,7 @@ def test_two_graphs_that_draw_the_same_numbers(apart, verdict):
 
     def model(x):
         h = tf.matmul(x, W)
-        return (first(h), second(h)) if apart else both(h)
+        return (first(h), second(h)) if independent else both(h)
 
     def two(x):
         h = x @ torch.from_numpy(W)

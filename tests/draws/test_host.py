@@ -121,11 +121,11 @@ def test_what_is_computed_from_a_draw_outside_the_framework_is_unverified():
         mask = (np.random.rand(5, 4) < 0.5).astype("f")
         return x @ torch.from_numpy(W) * torch.from_numpy(mask)
 
-    def ours(x):
+    def drawing(x):
         return x @ torch.from_numpy(W) * (torch.rand(5, 4) < 0.5)
 
     report = parity.compare(
-        parity.wrap(ours, framework="torch"),
+        parity.wrap(drawing, framework="torch"),
         parity.wrap(candidate, framework="torch"),
         inputs=X,
     )

@@ -135,7 +135,7 @@ def test_a_mask_that_is_missing_in_a_long_recurrence():
 
 
 def test_a_greedy_action_that_is_the_one_that_was_drawn():
-    """One sample, and both models gave one action by chance: other draws tell them apart."""
+    """One sample, and both models gave one action by chance: other draws distinguish them."""
 
     def reference(x):
         q = x @ torch.from_numpy(W)

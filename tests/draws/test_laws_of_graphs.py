@@ -15,7 +15,9 @@ SIZE = 4000
 Law = Callable[[np.random.Generator], Any]
 
 
-def told(graphs: Law, code: Law, drawn: str = "yz", by_value: str = "", same: bool = False) -> str:
+def stated(
+    graphs: Law, code: Law, drawn: str = "yz", by_value: str = "", same: bool = False
+) -> str:
     """What is said of two laws of the outputs y and z."""
 
     def runs(law: Law) -> Callable[[int], dict[str, Any]]:
@@ -62,24 +64,24 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_each_number_tells(law: Law) -> None:
-    assert told(law, law) == told(noise, noise) == ""
-    assert "output 'y'" in told(law, noise)
-    assert told(law, noise, drawn="z") == told(law, noise, by_value="y") == ""
+    assert stated(law, law) == stated(noise, noise) == ""
+    assert "output 'y'" in stated(law, noise)
+    assert stated(law, noise, drawn="z") == stated(law, noise, by_value="y") == ""
 
 
 def test_a_large_difference_of_few_runs_and_a_small_one_of_many() -> None:
     def law(random: np.random.Generator) -> Any:
         return random.standard_normal(3) + np.array([0, 1.5, 0])
 
-    assert "over 16 runs" in told(LAWS["mean"], noise)
-    assert "over 64 runs" in told(law, lambda random: random.standard_normal(3))
+    assert "over 16 runs" in stated(LAWS["mean"], noise)
+    assert "over 64 runs" in stated(law, lambda random: random.standard_normal(3))
 
 
 def test_a_small_difference_of_few_numbers_shows_in_many_runs() -> None:
     def law(random: np.random.Generator) -> Any:
         return 1.8 * random.standard_normal(2)
 
-    assert "over 256 runs" in told(law, lambda random: random.standard_normal(2))
+    assert "over 256 runs" in stated(law, lambda random: random.standard_normal(2))
 
 
 def test_outputs_of_two_shapes_go_together_by_their_samples() -> None:
@@ -90,27 +92,27 @@ def test_outputs_of_two_shapes_go_together_by_their_samples() -> None:
 
         return of
 
-    assert told(law(True), law(True)) == told(law(False), law(False)) == ""
-    assert "outputs 'y' and 'z' together" in told(law(True), law(False))
+    assert stated(law(True), law(True)) == stated(law(False), law(False)) == ""
+    assert "outputs 'y' and 'z' together" in stated(law(True), law(False))
 
 
 def test_what_is_drawn_alike_in_each_run_tells_nothing() -> None:
-    assert told(LAWS["mean"], noise, same=True) == ""
+    assert stated(LAWS["mean"], noise, same=True) == ""
 
 
 def test_how_many_there_are_may_be_drawn() -> None:
     def law(random: np.random.Generator) -> Any:
         return random.standard_normal(random.integers(3, 9))
 
-    assert told(law, law) == ""
+    assert stated(law, law) == ""
 
 
 def test_a_rounding_is_no_other_law() -> None:
     def law(shift: float) -> Law:
         return lambda random: 1 + 1e-7 * random.standard_normal(3) + shift
 
-    assert told(law(0.0), law(1e-6)) == ""
-    assert told(law(0.0), law(1e-2)) != ""
+    assert stated(law(0.0), law(1e-6)) == ""
+    assert stated(law(0.0), law(1e-2)) != ""
 
 
 def test_outputs_of_other_shapes_and_kinds_beside_it() -> None:
@@ -124,21 +126,21 @@ def test_outputs_of_other_shapes_and_kinds_beside_it() -> None:
         np.full(SIZE, 1j),
         np.array("a name"),
     ):
-        assert "output 'y'" in told(beside(other), lambda random, it=other: (noise(random), it))
-        assert told(beside(other), beside(other)) == ""
+        assert "output 'y'" in stated(beside(other), lambda random, it=other: (noise(random), it))
+        assert stated(beside(other), beside(other)) == ""
 
 
 def test_an_undefined_number_hides_no_others() -> None:
     def law(scale: float) -> Law:
         return lambda random: np.append(scale * noise(random), np.nan)
 
-    assert told(law(1.0), law(1.0)) == ""
-    assert "output 'y'" in told(law(1.1), law(1.0))
+    assert stated(law(1.0), law(1.0)) == ""
+    assert "output 'y'" in stated(law(1.1), law(1.0))
 
 
 def test_complex_numbers_tell_by_their_parts() -> None:
     def law(scale: float) -> Law:
         return lambda random: noise(random) + scale * 1j * noise(random)
 
-    assert told(law(1.0), law(1.0)) == ""
-    assert "output 'y'" in told(law(1.0), law(1.1))
+    assert stated(law(1.0), law(1.0)) == ""
+    assert "output 'y'" in stated(law(1.0), law(1.1))

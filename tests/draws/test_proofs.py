@@ -31,8 +31,8 @@ def test_a_fault_before_a_draw_is_proved_across_frameworks(like):
         noise = torch.randn_like(scale) if like else torch.randn(scale.shape)
         return h @ torch.from_numpy(MEAN) + scale * noise
 
-    ours = parity.wrap(reference, framework="tensorflow", inputs=X)
-    report = parity.compare(ours, parity.wrap(candidate, framework="torch"))
+    wrapped = parity.wrap(reference, framework="tensorflow", inputs=X)
+    report = parity.compare(wrapped, parity.wrap(candidate, framework="torch"))
     (found,) = report.divergences
     assert (found.cause.kind, found.cause.confirmed) == ("leaky-slope", True), str(report)
     assert found.output_after < 1e-6 < found.output_before

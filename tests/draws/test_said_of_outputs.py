@@ -1,4 +1,4 @@
-"""Outputs of models that draw are apart as their draws are, which is said beside the numbers."""
+"""Outputs of models that draw differ as their draws do, which is said beside the values."""
 
 from __future__ import annotations
 

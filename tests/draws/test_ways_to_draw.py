@@ -39,10 +39,10 @@ def of_chainer(draw: Any, scale: float) -> Callable[..., Any]:
 )
 def test_one_law_is_one_however_it_is_drawn(name: str, scale: float, wanted: set[str]) -> None:
     """Torch keeps the ends of a uniform number away from 0 and 1, by a unit of float32."""
-    ours, theirs = LAWS[name]
+    in_torch, in_chainer = LAWS[name]
     report = parity.compare(
-        parity.wrap(of_torch(ours, 0.5), framework="torch"),
-        parity.wrap(of_chainer(theirs, scale), framework="chainer"),
+        parity.wrap(of_torch(in_torch, 0.5), framework="torch"),
+        parity.wrap(of_chainer(in_chainer, scale), framework="chainer"),
         inputs=X,
     )
     assert report.verdict in wanted, str(report)

@@ -492,11 +492,11 @@ def test_action_values_have_the_names_that_pfrls_have() -> None:
         "DistributionalDiscreteActionValue": (array, support),
         "QuantileDiscreteActionValue": (array,),
     }.items():
-        ours = getattr(rl, name)(*(chainer.Variable(array) if i == 0 else array
+        in_chainer = getattr(rl, name)(*(chainer.Variable(array) if i == 0 else array
                                    for i, array in enumerate(arguments_)))  # fmt: skip
-        theirs = getattr(pfrl, name)(*(torch.tensor(array) for array in arguments_))
-        one = flatten(ours, lambda item: isinstance(item, chainer.Variable))
-        two = flatten(theirs, torch.is_tensor)
+        in_torch = getattr(pfrl, name)(*(torch.tensor(array) for array in arguments_))
+        one = flatten(in_chainer, lambda item: isinstance(item, chainer.Variable))
+        two = flatten(in_torch, torch.is_tensor)
         assert set(one) == set(two) and "q_values" in one
 
 

@@ -50,11 +50,11 @@ def reference(net: Net, before: Callable[[Any], Any], scale: float = 1.0) -> Any
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_a_model_of_arrays_is_called_with_arrays(name: str) -> None:
-    ours, theirs = BEFORE[name]
-    net = Net(ours)
+    on_arrays, on_variables = BEFORE[name]
+    net = Net(on_arrays)
     with pytest.raises(Exception, match="."):
         net(chainer.Variable(X))
-    found = parity.compare(reference(net, theirs), net, inputs=X).comparisons[0]
+    found = parity.compare(reference(net, on_variables), net, inputs=X).comparisons[0]
     assert found.verdict == "parity", found.reasons
     if name != "clip":  # where neither model can be followed, their agreement proves nothing
         assert parity.compare(net, net.copy(), inputs=X).verdict == "parity"
@@ -62,18 +62,18 @@ def test_a_model_of_arrays_is_called_with_arrays(name: str) -> None:
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_a_fault_in_it_is_found(name: str) -> None:
-    ours, theirs = BEFORE[name]
-    net = Net(ours)
-    assert parity.compare(reference(net, theirs, 1.01), net, inputs=X).verdict == "diverged"
+    on_arrays, on_variables = BEFORE[name]
+    net = Net(on_arrays)
+    assert parity.compare(reference(net, on_variables, 1.01), net, inputs=X).verdict == "diverged"
 
 
 def test_what_numpy_computes_of_the_inputs_is_told_with_what_to_do() -> None:
     found = parity.compare(reference(net := Net(BEFORE["clip"][0]), BEFORE["clip"][1]), net,
                            inputs=X).comparisons[0]  # fmt: skip
-    (told,) = [one for one in found.caveats if "NumPy arrays" in one]
-    assert told.startswith("Net reads its inputs as NumPy arrays and computes with them: ")
-    assert told.endswith("Compute with Chainer's functions on Variables")
-    assert "()" not in told
+    (caveat,) = [one for one in found.caveats if "NumPy arrays" in one]
+    assert caveat.startswith("Net reads its inputs as NumPy arrays and computes with them: ")
+    assert caveat.endswith("Compute with Chainer's functions on Variables")
+    assert "()" not in caveat
     plain = Net(refused)
     told_of_plain = parity.compare(reference(plain, lambda x: x), plain, inputs=X)
     assert not told_of_plain.comparisons[0].caveats  # Chainer reads the arrays themselves

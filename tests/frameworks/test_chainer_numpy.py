@@ -179,10 +179,10 @@ def test_other_imports_never_meet_it() -> None:
         import importlib
         importlib.reload(parity)
         home = "parity.frameworks.import_hooks"
-        ours = [one for one in sys.meta_path if type(one).__module__ == home]
-        assert len(ours) == 1, sys.meta_path
+        installed = [one for one in sys.meta_path if type(one).__module__ == home]
+        assert len(installed) == 1, sys.meta_path
         for name in ("chainerrl", "json", "chainer.links", "torch"):
-            assert ours[0].find_spec(name) is None
+            assert installed[0].find_spec(name) is None
         import importlib.util
         assert importlib.util.find_spec("chainer").origin.endswith("__init__.py")
         assert "chainer" not in sys.modules and "numpy" not in sys.modules

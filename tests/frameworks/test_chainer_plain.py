@@ -35,7 +35,7 @@ def test_they_are_operations_and_left_as_they_were(name: str) -> None:
     backend = module.backend
     tape = adapter.record(wrap(lambda x: F.tanh(function(3 * x)), "chainer"), X)
     op = next(op for op in tape.ops if op.kind == name.title())
-    assert not op.static and not tape.caveats and not adapter.is_foreign(op)
+    assert not op.static and not tape.caveats and not adapter.TRAITS.is_foreign(op)
     moved = tape.outputs_of(None, {tape.inputs[next(iter(tape.inputs))]: -X})
     (output,) = moved.values()
     np.testing.assert_array_equal(output, F.tanh(function(-3 * X)).array)

@@ -104,16 +104,16 @@ def test_running_statistics(build: Callable[[], Any]) -> None:
 
 
 def test_what_is_read_later_agrees_with_torch_and_a_fault_in_it_shows() -> None:
-    ours, theirs = TorchNorm(), ChainerNorm()
-    ours.norm.track_running_stats = True
+    in_torch, in_chainer = TorchNorm(), ChainerNorm()
+    in_torch.norm.track_running_stats = True
     x = X
-    biased = theirs.norm
+    biased = in_chainer.norm
     biased.avg_var[...] = 1.0
-    report = parity.compare(theirs, ChainerNorm(), inputs=x)
+    report = parity.compare(in_chainer, ChainerNorm(), inputs=x)
     assert report.verdict == "parity", str(report)
-    assert parity.compare(ours, theirs, inputs=x).verdict == "parity"
-    theirs.norm.decay = 0.75
-    assert parity.compare(ours, theirs, inputs=x).verdict == "diverged"
+    assert parity.compare(in_torch, in_chainer, inputs=x).verdict == "parity"
+    in_chainer.norm.decay = 0.75
+    assert parity.compare(in_torch, in_chainer, inputs=x).verdict == "diverged"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_parameters_that_an_optimizer_changes(optimizer: Any) -> None:
     for value in tape.outputs.values():
         np.testing.assert_array_equal(run.array(value), tape.recorded[value])
     assert not np.array_equal(*(run.array(value) for value in tape.outputs.values()))
-    assert any("outside Chainer's functions" in told for told in tape.caveats)
+    assert any("outside Chainer's functions" in caveat for caveat in tape.caveats)
 
 
 def test_an_optimizer_that_runs_elsewhere_is_as_it_was() -> None:

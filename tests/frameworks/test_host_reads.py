@@ -121,7 +121,7 @@ def test_a_number_that_a_person_wrote_is_no_number_of_the_hosts() -> None:
 
 
 def test_an_epsilon_that_the_format_swallows_is_no_fault() -> None:
-    """`float(t) + 1e-5` is `t` in float32 where `t` is large: other inputs tell them apart."""
+    """`float(t) + 1e-5` is `t` in float32 where `t` is large: other inputs distinguish them."""
 
     def reference(x: Any) -> Any:
         return (x - x.mean()) / (x.std(correction=0) + 1e-5)

@@ -61,14 +61,14 @@ def test_a_faulty_port_that_casts_diverges(cast: str, factor: float) -> None:
 def test_what_is_made_of_weights_alone_may_be_float32(factor: float) -> None:
     deviation = np.float32([0.3, 0.7, 1.9])
 
-    def ours(x: Any) -> Any:
+    def ported(x: Any) -> Any:
         return {"mean": np.tanh(x @ WEIGHTS[0]), "entropy": np.log(deviation).sum()}
 
-    def theirs(x: torch.Tensor) -> Any:
+    def written(x: torch.Tensor) -> Any:
         entropy = torch.log(torch.from_numpy(deviation)).sum()
         return {"mean": torch.tanh(x @ torch.from_numpy(WEIGHTS[0])) * factor, "entropy": entropy}
 
-    report = parity.compare(parity.wrap(ours, "numpy"), parity.wrap(theirs, "torch"), inputs=X)
+    report = parity.compare(parity.wrap(ported, "numpy"), parity.wrap(written, "torch"), inputs=X)
     assert report.verdict == ("parity" if factor == 1.0 else "diverged")
     assert "not in float64" not in str(report)
 

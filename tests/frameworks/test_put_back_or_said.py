@@ -351,5 +351,5 @@ def test_what_is_lost_is_said_where_a_model_raises(last: int) -> None:
 
 
 def test_what_is_lost_is_said_by_a_transfer() -> None:
-    told = str(parity.transfer(Counting(), Counting(), inputs=X))
-    assert told.count("changed going_on, which cannot be put back") == 2
+    transferred = str(parity.transfer(Counting(), Counting(), inputs=X))
+    assert transferred.count("changed going_on, which cannot be put back") == 2

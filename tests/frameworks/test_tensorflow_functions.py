@@ -279,8 +279,8 @@ class CountingModule(Counting, tf.Module):
 @pytest.mark.parametrize("ran", [False, True], ids=["fresh", "ran"])
 def test_what_it_assigns_is_put_back(kind: type, ran: bool) -> None:
     a, b = kind(), kind()
-    for ours, theirs in ((a.w, b.w), (a.mean, b.mean)):
-        theirs.assign(ours)
+    for source, target in ((a.w, b.w), (a.mean, b.mean)):
+        target.assign(source)
     if ran:
         for one in (a, b):
             one.step(tf.constant(X))

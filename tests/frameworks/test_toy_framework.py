@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.cli import main
 from parity.frameworks import Registered, load, register, unregister
 from tests.frameworks import toy
 from tests.frameworks.toy import Arr, Dense, Layer
@@ -140,6 +141,32 @@ def test_weights_are_transferred(as_source: bool) -> None:
     assert str(done).count(kernel) == 2, str(done)  # by what the weights do, not by elimination
     given = models[0](torch.from_numpy(X)).detach().numpy()
     assert np.allclose(given, models[1](Arr(X)).data, atol=1e-6)
+
+
+PORTS = """
+from parity.frameworks import Registered, register
+from tests.frameworks import toy
+
+register("toy", Registered(module=toy.__name__, adapter=toy.__name__))
+
+
+def port(x):
+    return x.squash() * 2.0
+
+
+def reference(x):
+    return x.tanh() * 2.0
+"""
+
+
+def test_a_users_module_registers_it_and_the_command_takes_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toy_ports.py").write_text(PORTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    unregister("toy")  # the module registers it when it is imported
+    words = ["toy_ports:reference@torch", "toy_ports:port@toy", "--random", "6,5"]
+    assert main(["compare", *words]) == 0, capsys.readouterr().err
 
 
 def test_the_page_on_adding_a_framework_shows_this_code() -> None:

@@ -340,14 +340,6 @@ def from_numpy(array: np.ndarray) -> Arr:
     return Arr(array)
 
 
-def to_bfloat16(array: Arr) -> Arr:
-    return array  # which it does not have
-
-
-def is_foreign(op: Op) -> bool:
-    return False
-
-
 def versions() -> dict[str, str]:
     return {"toy": "1.0"}
 

@@ -136,7 +136,7 @@ SHAPES = {
     "tensorflow Gaussian has the sum over the batch (axis 0), torch Gaussian does not": {
         "log_prob": lambda self, action: self.ops.sum(self.ops.sum(self.each(action)), 0)
     },
-    "the same numbers, but for axes of length 1": {
+    "the same values, but for axes of length 1": {
         "log_prob": lambda self, action: self.ops.sum(self.each(action))[:, None]
     },
 }

@@ -37,7 +37,7 @@ def test_a_list_that_is_longer_in_float64_is_compared_as_it_ran() -> None:
 
 def test_such_a_list_says_that_its_length_depends_on_rounding() -> None:
     report = compare(raised(1.3), raised(1.34), inputs=X)
-    assert any("more numbers in float64 than as it ran" in one for one in report.worst.reasons)
+    assert any("more values in float64 than as it ran" in one for one in report.worst.reasons)
 
 
 def scaled(share: float) -> Model:

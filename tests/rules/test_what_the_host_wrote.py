@@ -143,9 +143,9 @@ def test_numbers_without_runs_on_moved_inputs_may_be_rounding() -> None:
     ours = np.array([1.0, 2.0])
     nothing: tuple[tuple[Any, ...], ...] = (), ()
     assert compare_arrays(ours, ours * (1 + 1e-5), nothing) == "unclear"
-    assert compare_arrays(ours, ours * 1.01, nothing) == "apart"
+    assert compare_arrays(ours, ours * 1.01, nothing) == "differ"
     assert compare_arrays(ours, ours * (1 + 1e-8), nothing) == "equal"
-    assert compare_leaves("left", "right", nothing) == "apart"
+    assert compare_leaves("left", "right", nothing) == "differ"
 
 
 # --- what an object keeps -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.inputs.preprocessing import record
 
 torch = pytest.importorskip("torch")
 
@@ -312,3 +313,15 @@ def test_draws_that_are_lost_in_a_model_stay_so_behind_a_stage() -> None:
     x = draw.normal(size=(5, 3)).astype("f")
     for scale in (0.1, 0.2):
         assert parity.compare(noisy(0.1), noisy(scale), inputs=x).verdict != "parity"
+
+
+def test_states_of_a_recurrent_layer_are_known_behind_a_stage() -> None:
+    cell = torch.nn.LSTM(3, 4)
+    x = draw.normal(size=(5, 2, 3)).astype("f")
+    plain = record(parity.wrap(cell), x)
+    staged = record(parity.wrap(cell, before=[np.tanh]), x)
+    states = [
+        {tape.values[value].shape for value in tape.outputs.values() if value in tape.states}
+        for tape in (plain, staged)
+    ]
+    assert states[0] == states[1] == {(1, 2, 4)}

@@ -14,18 +14,11 @@ from parity.tape import Array
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How an array's numbers lie in another of the same size.
+    """How an array's values lie in another of the same size."""
 
-    Attributes:
-        fine: the shape that the array is split to.
-        axes: the permutation of those axes.
-        flipped: axes of the permuted array that run backwards.
-        shape: the shape of the result.
-    """
-
-    fine: tuple[int, ...]
-    axes: tuple[int, ...]
-    flipped: tuple[int, ...]
+    fine: tuple[int, ...]  # what the array is split to
+    axes: tuple[int, ...]  # the permutation of those axes
+    flipped: tuple[int, ...]  # axes of the permuted array that run backwards
     shape: tuple[int, ...]
 
     def __call__(self, array: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._limits import OPS_OF_A_NORM, OPS_OF_AN_AFFINE, OPS_TO_A_LAYER
+from parity.diagnosis.causes._substitution import static_ops
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
 from parity.tape import Array, Op, Tape
@@ -49,8 +50,8 @@ def is_normalised(tape: Tape, value: int) -> bool:
 
 def takes_root(view: RegionView) -> bool:
     """Whether a root is taken in view, or before any input, or a kernel named after a norm does."""
-    static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    return any(op.word in NORMS | _ROOTS | {"power"} for op in (*view.ops, *static))
+    words = {op.word for op in (*view.ops, *static_ops(view))}
+    return not words.isdisjoint(NORMS | _ROOTS | {"power"})
 
 
 def _halves(tape: Tape, op: Op) -> bool:
@@ -203,8 +204,7 @@ def _others(tape: Tape, op: Op) -> int:
 
 def numbers_given(view: RegionView) -> Iterator[float]:
     """The floating numbers that a side's operations are given, as settings or as constants."""
-    static = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    for op in (*view.ops, *static):
+    for op in (*view.ops, *static_ops(view)):
         yield from (one for _, one in op.settings() if isinstance(one, float))
     yield from (
         float(leaf.array.ravel()[0])

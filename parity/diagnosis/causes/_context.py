@@ -37,21 +37,15 @@ def flattened(case: Case) -> bool:
     ends = (case.reference.value.shape, case.candidate.value.shape)
     if len(ends[1]) == 2 and len(ends[0]) > 2 or len(ends[0]) == 2 and len(ends[1]) > 2:
         return True
-    return any(
-        len(shape) == 2
-        and case.first.given[root].ndim > 2
-        and shape[0] == case.first.given[root].shape[0]
-        for root in case.first.given
-        for shape in _shapes_of(case, root)
-    )
-
-
-def _shapes_of(case: Case, root: int) -> list[tuple[int, ...]]:
-    """Shapes that mere moves give a value that is read."""
-    tape = case.reference.tape
+    tape, given = case.reference.tape, case.first.given
     read = {value for op in case.reference.ops for value in (*op.inputs, *op.outputs)}
-    read.update(case.partners.values())
-    return [tape.values[v].shape for v in read if tape.before_moves(v) == root]
+    return any(
+        (root := tape.before_moves(value)) in given
+        and given[root].ndim > 2
+        and len(tape.values[value].shape) == 2
+        and tape.values[value].shape[0] == given[root].shape[0]
+        for value in read | {*case.partners.values()}
+    )
 
 
 def reshapes_images(case: Case) -> bool:

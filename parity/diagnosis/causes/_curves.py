@@ -76,6 +76,9 @@ class Curve:
     slope: float | None = None
     within: tuple[float, float] = (0.0, 1.0)
 
+    def __str__(self) -> str:
+        return self.name if self.slope is None else f"{self.name} of slope {self.slope:.4g}"
+
     def alike(self, other: Curve) -> bool:
         """Whether two curves are one but for a slope rounded to float32, and where they are cut."""
         if self.slope is None or other.slope is None:

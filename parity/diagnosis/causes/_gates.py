@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes._limits import OPS_TO_A_BLOCK
+from parity.diagnosis.causes._limits import OPS_OF_A_LONG_LOOP, OPS_TO_A_BLOCK
 from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import ADDITIONS
 from parity.tape import Array, Replay, Tape
@@ -16,7 +16,17 @@ from parity.walk_once import Once
 
 _GATES = (4, 3)  # of an LSTM and of a GRU
 
-Ordered = Callable[[Sequence[int]], dict[int, Array]]
+
+@dataclass(frozen=True)
+class GatePart:
+    """Where a leaf holds a gate: places along one of its axes."""
+
+    leaf: LeafView
+    axis: int
+    places: Array
+
+
+Packing = Sequence[Sequence[GatePart]]  # the parts of each gate
 
 
 def gate_blocks(tape: Tape, value: int) -> set[int]:
@@ -47,14 +57,6 @@ def gate_blocks(tape: Tape, value: int) -> set[int]:
     return found
 
 
-def packings_of_gates(case: Case, blocks_only: bool = False) -> Iterator[tuple[int, Ordered]]:
-    """The same of leaves that hold gates: the products with them are split into as many."""
-    leaves = case.reference.leaves
-    yield from packings(
-        leaves, blocks_only, [one for one in layers_of(leaves) if are_split(case, *one)]
-    )
-
-
 def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
     """Which gate of how many a value is, by where it is cut from their block; None if unknown."""
     blocks, at = gate_blocks(tape, value), value
@@ -77,25 +79,70 @@ def gate_place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
     return None
 
 
+def packings_of_gates(case: Case) -> Iterator[Packing]:
+    """The ways in which leaves hold gates whose products one side splits into as many."""
+    leaves = case.reference.leaves
+    layers = [one for one in layers_of(leaves) if _are_split(case, *one)]
+    return packings(leaves, layers, blocks_only=is_a_long_loop(case))
+
+
+def is_a_long_loop(case: Case) -> bool:
+    return len(case.reference.ops) > OPS_OF_A_LONG_LOOP
+
+
 def packings(
-    leaves: Sequence[LeafView],
-    blocks_only: bool = False,
-    layers: Sequence[tuple[int, int]] | None = None,
-) -> Iterator[tuple[int, Ordered]]:
-    """The ways in which leaves may hold gates: their number, and the leaves in another order.
+    leaves: Sequence[LeafView], layers: Iterable[tuple[int, int]], blocks_only: bool = False
+) -> Iterator[Packing]:
+    """The ways in which leaves may hold gates: in blocks, alternating, or each in its own.
 
     Args:
+        layers: the numbers of gates and of units.
         blocks_only: leaves out gates whose numbers alternate.
-        layers: the numbers of gates and of units, where they are known.
     """
-    for count, units in layers_of(leaves) if layers is None else layers:
+    for count, units in layers:
         blocked = [leaf for leaf in leaves if count * units in leaf.array.shape]
-        for interleaved in (False,) if blocks_only else (False, True):
-            yield count, partial(_reordered, blocked, count, interleaved, units)
-    yield from in_leaves_of_their_own(leaves)
+        places = np.arange(count * units)
+        blocks, alternating = places.reshape(count, units), places.reshape(units, count).T
+        for gates in (blocks,) if blocks_only else (blocks, alternating):
+            yield [
+                [GatePart(one, one.array.shape.index(count * units), at) for one in blocked]
+                for at in gates
+            ]
+    yield from _in_leaves_of_their_own(leaves)
 
 
-def are_split(case: Case, count: int, units: int) -> bool:
+def _in_leaves_of_their_own(leaves: Sequence[LeafView]) -> Iterator[Packing]:
+    """Each gate with kernels and biases of its own, in the order of the gates."""
+    by_shape: dict[tuple[int, ...], list[LeafView]] = {}
+    for leaf in sorted(leaves, key=lambda one: one.id):
+        if real(leaf) and leaf.array.size > 1:
+            by_shape.setdefault(leaf.array.shape, []).append(leaf)
+    if not any(len(shape) == 2 and shape[0] == shape[1] for shape in by_shape):
+        return
+    for count in _GATES:
+        if all(len(alike) % count == 0 for alike in by_shape.values()):
+            yield [
+                [
+                    GatePart(leaf, 0, np.arange(len(leaf.array)))
+                    for alike in by_shape.values()
+                    for leaf in alike[gate::count]
+                ]
+                for gate in range(count)
+            ]
+
+
+def in_order(packing: Packing, order: Sequence[int]) -> dict[int, Array]:
+    """The leaves that hold gates, with these gates in the places of the first, second, ..."""
+    found: dict[int, Array] = {}
+    for gate, source in zip(packing, (packing[number] for number in order), strict=True):
+        for part, other in zip(gate, source, strict=True):
+            array = found.setdefault(part.leaf.id, part.leaf.array.copy())
+            moved = np.moveaxis(array, part.axis, 0)
+            moved[part.places] = np.moveaxis(other.leaf.array, other.axis, 0)[other.places]
+    return found
+
+
+def _are_split(case: Case, count: int, units: int) -> bool:
     """Whether one side splits what it makes of its weights into so many blocks.
 
     A convolution's two halves may be as many channels as four gates.
@@ -126,25 +173,6 @@ def _splits_off(tape: Tape, leaf: int, count: int, units: int) -> bool:
     return False
 
 
-def _reordered(
-    blocked: Sequence[LeafView], count: int, interleaved: bool, units: int, order: Sequence[int]
-) -> dict[int, Array]:
-    found = {}
-    for leaf in blocked:
-        axis = leaf.array.shape.index(count * units)
-        at = gates(count, units, interleaved)
-        places = np.empty(count * units, dtype=int)
-        places[at] = at[list(order)]
-        found[leaf.id] = leaf.array.take(places, axis)
-    return found
-
-
-def gates(count: int, units: int, interleaved: bool) -> Array:
-    """Where each gate's numbers lie: (count, units) indices."""
-    places = np.arange(count * units)
-    return places.reshape(units, count).T if interleaved else places.reshape(count, units)
-
-
 def layers_of(leaves: Sequence[LeafView]) -> Iterator[tuple[int, int]]:
     """Number of gates and of units, by the kernels that are as many times wider than high.
 
@@ -164,32 +192,6 @@ def layers_of(leaves: Sequence[LeafView]) -> Iterator[tuple[int, int]]:
 
 def real(leaf: LeafView) -> bool:
     return leaf.array.dtype.kind == "f"
-
-
-def in_leaves_of_their_own(leaves: Sequence[LeafView]) -> Iterator[tuple[int, Ordered]]:
-    """Each gate with kernels and biases of its own, in the order of the gates."""
-    by_shape: dict[tuple[int, ...], list[LeafView]] = {}
-    for leaf in sorted(leaves, key=lambda one: one.id):
-        if real(leaf) and leaf.array.size > 1:
-            by_shape.setdefault(leaf.array.shape, []).append(leaf)
-    if not any(len(shape) == 2 and shape[0] == shape[1] for shape in by_shape):
-        return
-    for count in _GATES:
-        if all(len(alike) % count == 0 for alike in by_shape.values()):
-            groups = [
-                alike[start : start + count]
-                for alike in by_shape.values()
-                for start in range(0, len(alike), count)
-            ]
-            yield count, partial(_exchanged, groups)
-
-
-def _exchanged(groups: Sequence[Sequence[LeafView]], order: Sequence[int]) -> dict[int, Array]:
-    return {
-        leaf.id: group[gate].array
-        for group in groups
-        for leaf, gate in zip(group, order, strict=True)
-    }
 
 
 def of_a_recurrent_layer(case: Case) -> bool:

@@ -49,8 +49,8 @@ def twins(case: Case) -> str:
 
 def _depends_on(tape: Tape, value: int) -> set[int]:
     """The model's inputs that a value is made of."""
-    read = {v for index in tape.graph.ancestors([value]) for v in tape.ops[index].inputs} | {value}
-    return {one for one in read if tape.values[one].kind == "input"}
+    walk = tape.graph.backward([value], lambda _, op: True)
+    return {one for one, _ in walk if tape.values[one].kind == "input"}
 
 
 def _reads_more(case: Case, value: int, partner: int) -> str:
@@ -124,9 +124,8 @@ def _is_next_to(tape: Tape, value: int, other: int) -> bool:
     roots = tape.before_moves(value), tape.before_moves(other)
     if roots[0] == roots[1]:
         return True
-    makers = [(root, tape.producer(root)) for root in roots]
-    for _, op in makers:
-        read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)} if op else set()
+    for op in filter(None, map(tape.producer, roots)):
+        read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)}
         if len(read) == 1 and read & set(roots):
             return True
     return False

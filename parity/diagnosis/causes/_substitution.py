@@ -40,20 +40,13 @@ MISFITS = (ReplayError, ValueError, IndexError)
 
 @dataclass(frozen=True)
 class Inside:
-    """One side's region on the user's inputs: its values by id, in the order of the data flow.
-
-    Attributes:
-        base: the side's whole run, in which the region's constants stand.
-        entering: ids of what enters; for a region without operations its end.
-        computed: ids of what its operations give, floating numbers only.
-        arrays: the contents of both.
-    """
+    """One side's region on the user's inputs: its values by id, in the order of the data flow."""
 
     view: RegionView
-    base: Replay
-    entering: tuple[int, ...]
-    computed: tuple[int, ...]
-    arrays: Mapping[int, Array]
+    base: Replay  # the side's whole run, which holds the region's constants
+    entering: tuple[int, ...]  # of a region without operations its end
+    computed: tuple[int, ...]  # what its operations give, floating numbers only
+    arrays: Mapping[int, Array]  # the contents of both
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -66,8 +59,8 @@ class Inside:
     def sources(self, value: int) -> set[int]:
         """The values of the region that a value is made of, without itself."""
         inside = {op.index for op in self.view.ops}
-        made_by = makers(self.view.tape, [value], lambda _, op: op.index in inside)
-        return {source for op in made_by for source in op.inputs}
+        walk = self.view.tape.graph.backward([value], lambda _, op: op.index in inside)
+        return {source for source, _ in walk} - {value}
 
     def derived(self) -> Iterator[tuple[int, int]]:
         """Each computed value with each value that it is made of, both in the order of the flow."""
@@ -79,8 +72,8 @@ class Inside:
 def makers(tape: Tape, values: Iterable[int], through: Callable[[int, Op], bool]) -> list[Op]:
     """The operations behind values, as far as each on the way is let through."""
     walk = tape.graph.backward(values, through)
-    found = {op.index: op for value, op in walk if op is not None and through(value, op)}
-    return [found[index] for index in sorted(found)]
+    found = {op.index for value, op in walk if op is not None and through(value, op)}
+    return [tape.ops[index] for index in sorted(found)]
 
 
 def inside_reference(case: Case) -> Inside:
@@ -110,13 +103,9 @@ def _inside(side: CaseSide) -> Inside:
 
 @dataclass(frozen=True)
 class Substituted:
-    """Predicts by a region with a formula in the place of one of its values.
+    """Predicts by a region with a formula in the place of one of its values."""
 
-    Attributes:
-        run: from a trial and what is done to the formula's result, what the region gives.
-    """
-
-    run: Callable[[Trial, Form], Array]
+    run: Callable[[Trial, Form], Array]  # with something done to what the formula gives
 
     def __call__(self, trial: Trial) -> Array:
         return self.run(trial, alone)
@@ -337,18 +326,9 @@ def progression(array: Array) -> tuple[float, float] | None:
 
 def read_constants(inside: Inside) -> list[int]:
     """Parameters, constants and what is made of them alone, as the operations read them."""
-    tape = inside.view.tape
-    found: list[int] = []
-    for op in inside.view.ops:
-        for value in op.inputs:
-            producer = tape.producer(value)
-            constant = tape.values[value].kind != "input" if producer is None else producer.static
-            if constant and value not in found:
-                found.append(value)
-    return found
+    return inside.view.constants
 
 
 def static_ops(view: RegionView) -> list[Op]:
     """Operations that no input reaches, and that a region starts from, in the order of the flow."""
-    read = (value for op in view.ops for value in op.inputs)
-    return makers(view.tape, read, lambda _, op: op.static)
+    return [view.tape.ops[index] for index in sorted(view.tape.graph.static_before(view.ops))]

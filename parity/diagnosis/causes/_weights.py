@@ -35,17 +35,11 @@ _NO_RESULT = np.empty(0)
 
 @dataclass(frozen=True)
 class Change:
-    """A weight of the reference's for which the candidate holds other numbers.
+    """A weight of the reference's for which the candidate holds other values."""
 
-    Attributes:
-        leaf: the reference's.
-        candidate: the candidate's.
-        now: the candidate's numbers, laid out as the leaf.
-    """
-
-    leaf: LeafView
+    leaf: LeafView  # the reference's
     candidate: LeafView
-    now: Array
+    now: Array  # the candidate's, laid out as the leaf
 
     @property
     def name(self) -> str:
@@ -58,7 +52,7 @@ class Change:
     @property
     def is_an_order(self) -> bool:
         """Whether the candidate holds the same numbers, at other places."""
-        return same(*(np.sort(one, axis=None) for one in (self.leaf.array, self.now)))
+        return same(bag(self.leaf.array), bag(self.now))
 
 
 @lru_cache(maxsize=2)
@@ -106,16 +100,16 @@ def same(a: Array, b: Array) -> bool:
     return bool(np.allclose(a[few], b[few], ALIKE, bound) and np.allclose(a, b, ALIKE, bound))
 
 
+def bag(array: Array) -> Array:
+    """An array's values in order of size: the same in any layout."""
+    return np.sort(array, axis=None)
+
+
 @dataclass(frozen=True)
 class Made:
-    """Of what a weight that is read is made before any input is read.
+    """Of what a weight that is read is made before any input is read."""
 
-    Attributes:
-        ops: the operations that compute it; none where it is a leaf, or one that was moved.
-        leaves: the weights that it is made of.
-    """
-
-    ops: tuple[Op, ...]
+    ops: tuple[Op, ...]  # that compute it; none where it is a leaf, or one that was moved
     leaves: tuple[LeafView, ...]
 
     def without_biases(self, tape: Tape) -> Made:
@@ -130,9 +124,8 @@ class Made:
 
     def holds(self, other: Made) -> bool:
         """Whether all weights that something else is made of are among these, in any layout."""
-        bags = [np.sort(leaf.array, axis=None) for leaf in self.leaves]
-        wanted = [np.sort(leaf.array, axis=None) for leaf in other.leaves]
-        return bool(wanted) and all(any(same(one, bag) for bag in bags) for one in wanted)
+        bags, wanted = ([bag(leaf.array) for leaf in one.leaves] for one in (self, other))
+        return bool(wanted) and all(any(same(one, held) for held in bags) for one in wanted)
 
 
 def made(view: RegionView, value: int) -> Made:
@@ -278,10 +271,10 @@ def _reads_outside(side: CaseSide, weight: Array) -> bool:
 
 def holders(model: Side, array: Array) -> Iterator[Value]:
     """The weights of a model that hold certain numbers, in any layout."""
-    bag = np.sort(array, axis=None)
+    wanted = bag(array)
     for value in model.tape.values:
-        if value.op < 0 and value.kind != "input" and value.size == bag.size:
-            if same(np.sort(model.array(value.id), axis=None), bag):
+        if value.op < 0 and value.kind != "input" and value.size == wanted.size:
+            if same(bag(model.array(value.id)), wanted):
                 yield value
 
 
@@ -300,11 +293,10 @@ def read(case: Case, as_candidate: bool) -> list[LeafView]:
     """Static values as the operations read them: weights after scaling, rounding, transposing."""
     side = sides(case)[as_candidate]
     found = []
-    for value in dict.fromkeys(value for op in side.view.ops for value in op.inputs):
-        if not side.view.tape.is_live(value):
-            leaf = side.view.leaf(value)
-            name, kind = ("", "constant") if leaf is None else (leaf.name, leaf.kind)
-            found.append(LeafView(value, name, kind, side.model.array(value)))
+    for value in side.view.constants:
+        leaf = side.view.leaf(value)
+        name, kind = ("", "constant") if leaf is None else (leaf.name, leaf.kind)
+        found.append(LeafView(value, name, kind, side.model.array(value)))
     return _floating(found)
 
 
@@ -332,24 +324,23 @@ def _free_for(
     alike = [other for other in candidate if other.array.size == leaf.array.size]
     if len(alike) < 2:
         return alike
-    known = [np.sort(one.array, axis=None) for one in others if one.array.size == leaf.array.size]
-    bags = [np.sort(one.array, axis=None) for one in alike]
-    own = np.sort(leaf.array, axis=None)
-    free = [
-        one
-        for one, bag in zip(alike, bags, strict=True)
-        if same(own, bag) or not any(same(other, bag) for other in known)
-    ]
-    return free or alike
+    known = [bag(one.array) for one in others if one.array.size == leaf.array.size]
+    own = bag(leaf.array)
+
+    def is_free(array: Array) -> bool:
+        return same(own, array) or not any(same(other, array) for other in known)
+
+    return [one for one in alike if is_free(bag(one.array))] or alike
 
 
 def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
-    alike = [other for other in candidate if other.array.size == leaf.array.size]
-    if not alike:
+    if not candidate:
         return []
-    bag = np.sort(leaf.array, axis=None) if len(alike) > 1 else leaf.array
-    other = min(alike, key=lambda one: _unlike(bag, one.array)) if len(alike) > 1 else alike[0]
+    other = candidate[0]
+    if len(candidate) > 1:
+        own = bag(leaf.array)
+        other = min(candidate, key=lambda one: _unlike(own, one.array))
     found: list[Array] = []
     for order in itertools.islice(orders(leaf.array.shape, other.array.shape), LAYOUTS_TRIED):
         laid = order.revert(other.array, leaf.array.shape)
@@ -358,7 +349,7 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     return [Change(leaf, other, laid) for laid in found]
 
 
-def _unlike(bag: Array, other: Array) -> float:
+def _unlike(own: Array, other: Array) -> float:
     """The distance of two bags of numbers; 0 for the same numbers in another order."""
-    differing = np.abs(bag - np.sort(other, axis=None)).max()
-    return float(differing) if differing > ALIKE * np.abs(bag).max() else 0.0
+    differing = float(np.abs(own - bag(other)).max())
+    return differing if differing > ALIKE * np.abs(own).max() else 0.0

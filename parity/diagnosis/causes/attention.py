@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,9 +17,9 @@ from parity.diagnosis.causes._limits import HIDDEN, OPS_TO_A_PRODUCT
 from parity.diagnosis.causes._masks import is_mask_of, masks_of
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._weights import gives, with_leaves
+from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import RegionView
 from parity.numerics.limits import ALIKE
 from parity.operations import MULTIPLICATIONS, SOFTMAXES
 from parity.tape import Array, Op, Tape
@@ -44,8 +44,8 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
     if width is None or first.candidate.shape != first.reference.shape:
         return
     x, usual = first.x.reshape(first.reference.shape), width**-0.5
-    for form, solve in ((np.multiply, _factor), (_softmax_scaled, _factor_in_softmax)):
-        a, b = solve(x, first.reference), solve(x, first.candidate)
+    for through in (False, True):
+        a, b = (_factor(x, y, through) for y in (first.reference, first.candidate))
         if a is None or b is None or abs(b - a) <= ALIKE * abs(a):
             continue
         if not np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
@@ -54,44 +54,29 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
             "attention-scale",
             f"scores times {b:.6g}, the reference's times {a:.6g}"
             f"; 1 / sqrt({width}) is {usual:.6g}",
-            partial(_of_scores, form, b),
-            partial(_of_scores, form, a),
+            partial(_of_scores, b, through),
+            partial(_of_scores, a, through),
             {"scale": (a, b)},
             cost=-1,
         )
         return
 
 
-def _of_scores(form: Callable[[Array, float], Array], factor: float, trial: Trial) -> Array:
-    return form(trial.x.reshape(trial.reference.shape), factor)
+def _of_scores(scale: float, through: bool, trial: Trial) -> Array:
+    x = scale * trial.x.reshape(trial.reference.shape)
+    return softmax(x, (-1,)) if through else x
 
 
-def _softmax_scaled(x: Array, factor: float) -> Array:
-    return softmax(x * factor)
-
-
-def softmax(x: Array) -> Array:
-    """exp(x) / sum(exp(x)) over the last axis, in float64; 0 for what is masked."""
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    result: Array = e / e.sum(axis=-1, keepdims=True)
-    return result
-
-
-def _factor(x: Array, y: Array) -> float | None:
+def _factor(x: Array, y: Array, through: bool) -> float | None:
+    """By what x is multiplied in y; or before a softmax, by the logarithms of probabilities."""
+    if through:
+        if not (y > 0).all() or not np.allclose(y.sum(axis=-1), 1.0, atol=ALIKE):
+            return None
+        x, y = (one - one.mean(axis=-1, keepdims=True) for one in (x, np.log(y)))
     squares = float(np.vdot(x, x))
     factor = float(np.vdot(x, y)) / squares if squares > 0 else 0.0
     fits = bool(np.abs(y - factor * x).max() <= 1e-7 * abs(factor) * float(np.abs(x).max()))
     return plain(factor) if fits and factor > 0 else None
-
-
-def _factor_in_softmax(x: Array, p: Array) -> float | None:
-    """The factor from the logarithms of probabilities, each less its row's mean."""
-    if not (p > 0).all() or not np.allclose(p.sum(axis=-1), 1.0, atol=ALIKE):
-        return None
-    logarithm = np.log(p)
-    return _factor(
-        x - x.mean(axis=-1, keepdims=True), logarithm - logarithm.mean(axis=-1, keepdims=True)
-    )
 
 
 def _contracted(tape: Tape, value: int) -> int | None:
@@ -198,21 +183,18 @@ def _masks_behind(case: Case) -> bool:
 def _unmasked(case: Case) -> Iterator[dict[int, Array]]:
     """Values for the reference's masks that mask nothing."""
     masks = masks_of(sides(case)[0])
+    multiplying = [op for op in case.reference.ops if op.word in MULTIPLICATIONS]
     for choice in (1, 0):
         values: dict[int, Array] = {}
         for value, array in masks:
             if array.dtype.kind == "f" and array.min() <= HIDDEN:
                 values[value] = np.zeros_like(array)
-            elif not choice and _multiplies(case.reference, value):
+            elif not choice and any(value in op.inputs for op in multiplying):
                 continue  # a product with zeros hides all of it
             else:
                 values[value] = np.full_like(array, choice)
         if values:
             yield values
-
-
-def _multiplies(view: RegionView, value: int) -> bool:
-    return any(op.word in MULTIPLICATIONS for op in view.ops if value in op.inputs)
 
 
 def _tiny_mask(case: Case) -> float | None:
@@ -254,13 +236,9 @@ def mask_value(case: Case) -> Iterator[Explanation]:
         return
     reference = _masking(first.x, first.reference, hidden, through)
     candidate = _masking(first.x, first.candidate, hidden, through)
-    if (
-        reference is None
-        or candidate is None
-        or reference == candidate
-        or reference.hides
-        and candidate.hides
-    ):
+    if reference is None or candidate is None or reference == candidate:
+        return
+    if reference.hides and candidate.hides:
         return
     if not through and min(reference.value, candidate.value) > HIDDEN:
         if max(reference.value, candidate.value) > 0 or not _softmaxes(case.reference.readers(2)):
@@ -331,4 +309,4 @@ def _masking(x: Array, found: Array, hidden: Array, through: bool) -> Masking | 
 
 def _masked(masking: Masking, hidden: Array, through: bool, trial: Trial) -> Array:
     scores = np.where(hidden, masking(trial.x), trial.x)
-    return softmax(scores) if through else scores
+    return softmax(scores, (-1,)) if through else scores

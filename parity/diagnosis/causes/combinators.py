@@ -77,11 +77,8 @@ def first_that_fits(case: Case, proposals: Iterable[Explanation]) -> Iterator[Ex
 
 def all_that_fit(case: Case, proposals: Iterable[Explanation]) -> Iterator[Explanation]:
     """The explanations that predict both sides on the user's inputs."""
-    return (one for one in proposals if _predicts(case, one))
-
-
-def _predicts(case: Case, one: Explanation) -> bool:
     first = case.first
-    if one.reference is not None and not fits(one.reference, first, first.reference):
-        return False
-    return one.candidate is as_it_is or fits(one.candidate, first, first.candidate)
+    for one in proposals:
+        if one.reference is None or fits(one.reference, first, first.reference):
+            if one.candidate is as_it_is or fits(one.candidate, first, first.candidate):
+                yield one

@@ -104,20 +104,15 @@ def _read_as_scales(case: Case) -> Iterator[tuple[int, int, str]]:
         for source in (value, *(one for one in reference.values if one in sources)):
             x, made = reference.array(source), reference.array(value)
             if x.shape == made.shape and x.size:
-                name = "x" if source == value else _scale(x, made)
-                if name is not None and not (name == "x" and _is_bent(case, value)):
+                names = (one for one in SCALES if one != "x" and is_of(SCALES[one], x, made))
+                name = "x" if source == value else next(names, "")
+                if name and not (name == "x" and _is_bent(case, value)):
                     yield value, source, name
 
 
 def _is_bent(case: Case, value: int) -> bool:
     """Whether the reference's region applies a curve to a value, which may change nothing here."""
     return any(op.inputs == (value,) and op.role == "compute" for op in case.reference.ops)
-
-
-def _scale(x: Array, made: Array) -> str | None:
-    return next(
-        (name for name, form in SCALES.items() if name != "x" and is_of(form, x, made)), None
-    )
 
 
 def _scales(case: Case, value: int) -> bool:
@@ -128,9 +123,7 @@ def _scales(case: Case, value: int) -> bool:
     for op in tape.ops[max(tape.values[value].op, 0) :]:
         if reached.isdisjoint(op.inputs):
             continue
-        others = [one for one in op.inputs if one not in reached]
-        live = [one for one in others if case.reference.tape.is_live(one)]
-        if op.word in _SCALING and live:
+        if op.word in _SCALING and any(map(tape.is_live, {*op.inputs} - reached)):
             return True
         if op.word == "exp":
             return False  # a scale's logarithm, which has bounds and forms of its own
@@ -215,10 +208,8 @@ def log_prob_reduction(case: Case) -> Iterator[Explanation]:
         words = "the components' log-probabilities"
         if change.kind == one.kind:
             reference, candidate = change.named
-            text = (
-                f"{words} are reduced over axis {candidate}; the reference reduces them over axis"
-            )
-            text += f" {reference}"
+            text = f"{words} are reduced over axis {candidate}; "
+            text += f"the reference reduces them over axis {reference}"
             parameters: dict[str, tuple[Any, Any]] = {"axis": change.named}
         else:
             now = f"the {change.kind} of {words}"
@@ -238,29 +229,17 @@ def log_prob_correction(case: Case) -> Iterator[Explanation]:
         the candidate reads, gives the candidate's.
     """
     reference, candidate = inside_reference(case), inside_candidate(case)
-    mine = list(_corrections(reference))
-    yield from first_that_fits(case, _unscaled(case, reference))
-    if mine:
-        read = [
-            one
-            for one in reference.entering
-            if any(one in reference.sources(made) for made in mine)
-        ]
-        yield from first_that_fits(case, _left_out(case, reference, mine))
-        yield from first_that_fits(case, _of_another(case, read))
-        yield from first_that_fits(case, _clamped(case, reference, candidate, read))
-    yield from first_that_fits(
-        case,
-        (
-            fix(
-                in_candidate(case, value, np.zeros_like),
-                "log-prob-correction",
-                "the log-probability is corrected for tanh; the reference's is not",
-                parameters={"correction": ("none", "log(1 - tanh(x)^2)")},
-            )
-            for value in _after(candidate, list(_corrections(candidate)))
-        ),
-    )
+    corrections = list(_corrections(reference))
+    corrected = {value for one in corrections for value in reference.sources(one)}
+    read = [value for value in reference.entering if value in corrected]
+    for proposals in (
+        _unscaled(case, reference),
+        _left_out(case, reference, corrections),
+        _of_another(case, read),
+        _clamped(case, reference, candidate, read),
+        _too_much(case, candidate),
+    ):
+        yield from first_that_fits(case, proposals)
 
 
 # log(1 - tanh(u)^2) of a value before tanh, or after it
@@ -314,6 +293,16 @@ def _left_out(case: Case, reference: Inside, corrections: list[int]) -> Iterator
             "the log-probability of the squashed action is not corrected; the reference's is",
             with_value(case, value, np.zeros_like),
             parameters={"correction": ("log(1 - tanh(x)^2)", "none")},
+        )
+
+
+def _too_much(case: Case, candidate: Inside) -> Iterator[Explanation]:
+    for value in _after(candidate, list(_corrections(candidate))):
+        yield fix(
+            in_candidate(case, value, np.zeros_like),
+            "log-prob-correction",
+            "the log-probability is corrected for tanh; the reference's is not",
+            parameters={"correction": ("none", "log(1 - tanh(x)^2)")},
         )
 
 

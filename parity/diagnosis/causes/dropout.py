@@ -32,18 +32,12 @@ _MASKS = "samples are not repeated: the rates are read off the masks of this one
 
 @dataclass(frozen=True)
 class Dropout:
-    """A value that is another one with some of it zero, and the rest scaled up.
-
-    Attributes:
-        source, value: ids of what it takes and gives.
-        rate: the share that is dropped, from the scale of the rest: 1 - 1 / scale.
-        share: the share of zeros that were drawn.
-    """
+    """A value that is another one with some of it zero, and the rest scaled up."""
 
     source: int
     value: int
-    rate: float
-    share: float
+    rate: float  # that is dropped, from the scale of the rest: 1 - 1 / scale
+    share: float  # of zeros that were drawn
 
     @property
     def text(self) -> str:

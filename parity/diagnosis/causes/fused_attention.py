@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import SCORES_COMPUTED
 from parity.diagnosis.causes._substitution import close
-from parity.diagnosis.causes.attention import softmax
+from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.operations import PRODUCTS
@@ -42,7 +42,7 @@ class Attention:
     def __call__(self, inputs: tuple[Array, ...]) -> Array:
         scores, value = self.scores(inputs)
         scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, scores + self.fill)
-        found = softmax(scores) @ value
+        found = softmax(scores, (-1,)) @ value
         return np.moveaxis(found, -2, self.steps) if self.moved_back else found
 
     def scores(self, inputs: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -83,7 +83,7 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
     first = case.first
     if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
         return
-    for entering in (_as_read, _before_moves):
+    for entering in _ENTERING:
         if len(entering(first)) != 3:
             continue
         reference = next(_attentions(entering(first), first.reference), None)
@@ -97,18 +97,15 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
 
 BothSides = tuple[bool | float, bool | float]
 _ATTENDING = PRODUCTS | {"attention"}
-
-
-def _as_read(trial: Trial) -> tuple[Array, ...]:
-    return trial.inputs
-
-
-def _before_moves(trial: Trial) -> tuple[Array, ...]:
-    return tuple(trial.given.values())
+Entering = Callable[[Trial], tuple[Array, ...]]
+_ENTERING: Sequence[Entering] = (
+    lambda trial: trial.inputs,
+    lambda trial: tuple(trial.given.values()),  # before moves
+)
 
 
 def _attention_explained(
-    reference: Attention, candidate: Attention, entering: Callable[[Trial], tuple[Array, ...]]
+    reference: Attention, candidate: Attention, entering: Entering
 ) -> Explanation:
     changed: list[tuple[str, str, BothSides, str]] = []  # cause, parameter, of both sides, in words
     if reference.fill != candidate.fill and 0.0 in (reference.fill, candidate.fill):

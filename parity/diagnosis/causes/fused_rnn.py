@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Explanation, as_it_is, cause
 from parity.diagnosis.causes._curves import sigmoid
 from parity.diagnosis.causes._gates import layers_of, real
 from parity.diagnosis.causes._limits import (
@@ -23,180 +22,163 @@ from parity.diagnosis.causes._limits import (
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
 from parity.diagnosis.causes.combinators import first_that_fits
-from parity.diagnosis.causes.recurrent import curve_name, reset_explanation
+from parity.diagnosis.causes.recurrent import reset_explanation
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
 
-Parameters = dict[str, tuple[object, object]]
+Form = Callable[[Array], Array]  # from the states of all steps to what a value holds
+_FORMS: Sequence[Form] = (
+    np.asarray,
+    lambda states: np.swapaxes(states, 0, 1),  # the batch first
+    lambda states: states[-1],  # the last one alone
+)
 
 
 @dataclass(frozen=True)
-class Lstm:
-    """A layer of LSTM.
+class Weights:
+    """What the inputs and what the states are multiplied with, gate by gate, and what is added.
 
     Attributes:
-        kernel, own: (4 * units, inputs) and (4 * units, units), in the order input, forget, cell,
-            output, and (4 * units,).
-        steps: the axis of the steps in the input.
-    """
-
-    kernel: Array
-    own: Array
-    bias: Array
-    steps: int
-    gate: Callable[[Array], Array] = sigmoid
-    state: Callable[[Array], Array] = np.tanh
-    carries: tuple[bool, bool] = (True, True)
-
-    def __call__(self, x: Array) -> Array:
-        """The states of all steps: (steps, batch, units)."""
-        sequence = np.moveaxis(x, self.steps, 0)
-        h = c = np.zeros((sequence.shape[1], self.own.shape[1]))
-        found = []
-        for step in sequence:
-            i, f, g, o = np.split(step @ self.kernel.T + h @ self.own.T + self.bias, 4, axis=-1)
-            c = self.gate(f) * c + self.gate(i) * self.state(g)
-            h = self.gate(o) * self.state(c)
-            found.append(h)
-            h, c = (
-                one if kept else 0 * one for one, kept in zip((h, c), self.carries, strict=True)
-            )
-        return np.stack(found)
-
-
-@dataclass(frozen=True)
-class Gru:
-    """A layer of GRU.
-
-    Attributes:
-        kernel, own: (3 * units, inputs) and (3 * units, units), the gates before the new state.
-        bias, own_bias: (3 * units,); the second is in the product with the state.
-        steps: the axis of the steps in the input.
-        reset: which of the two gates resets; the other one keeps.
-        keeps: whether an open gate keeps the state, or takes the new one.
-        after: whether the reset comes after the product with the recurrent weights.
+        kernel, own: (gates * units, inputs) and (gates * units, units).
+        bias, own_bias: (gates * units,); the second is in the product with the state.
     """
 
     kernel: Array
     own: Array
     bias: Array
     own_bias: Array
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A recurrent layer in NumPy.
+
+    Attributes:
+        steps: the axis of the steps in the input.
+    """
+
+    weights: Weights
     steps: int
-    reset: int
-    keeps: bool
-    after: bool
 
     def __call__(self, x: Array) -> Array:
         """The states of all steps: (steps, batch, units)."""
         sequence = np.moveaxis(x, self.steps, 0)
-        units = self.own.shape[1]
-        h = np.zeros((sequence.shape[1], units))
+        h = c = np.zeros((sequence.shape[1], self.weights.own.shape[1]))
         found = []
         for step in sequence:
-            reference = step @ self.kernel.T + self.bias
-            own = h @ self.own.T + self.own_bias
-            gates = np.split(sigmoid((reference + own)[:, : 2 * units]), 2, axis=-1)
-            reset, gate = gates[self.reset], gates[1 - self.reset]
-            if self.after:
-                own_new = reset * own[:, 2 * units :]
-            else:
-                own_new = (reset * h) @ self.own[2 * units :].T + self.own_bias[2 * units :]
-            new = np.tanh(reference[:, 2 * units :] + own_new)
-            kept = gate if self.keeps else 1 - gate
-            h = kept * h + (1 - kept) * new
+            h, c = self.next(step @ self.weights.kernel.T + self.weights.bias, h, c)
             found.append(h)
         return np.stack(found)
 
+    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        """The states after a step, of the product with its input and of the states before."""
+        raise NotImplementedError
 
-Layer = TypeVar("Layer", Lstm, Gru)
-Form = Callable[[Array], Array]  # from the states of all steps to what a value holds
-
-
-def _batch_first(states: Array) -> Array:
-    return np.swapaxes(states, 0, 1)
-
-
-def _last(states: Array) -> Array:
-    found: Array = states[-1]
-    return found
+    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
+        """The layer with one thing changed, and what is said of that."""
+        raise NotImplementedError
 
 
-_FORMS: Sequence[Form] = (np.asarray, _batch_first, _last)
+@dataclass(frozen=True)
+class Lstm(Layer):
+    """A layer of LSTM, its gates in the order input, forget, cell, output."""
 
+    gate: Callable[[Array], Array] = sigmoid
+    state: Callable[[Array], Array] = np.tanh
+    carries: str = "hc"
 
-# --- causes ---------------------------------------------------------------------------------------
+    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        h, c = ("h" in self.carries) * h, ("c" in self.carries) * c
+        i, f, g, o = np.split(x + h @ self.weights.own.T + self.weights.own_bias, 4, axis=-1)
+        c = self.gate(f) * c + self.gate(i) * self.state(g)
+        return self.gate(o) * self.state(c), c
 
-
-@cause("recurrent-activation", "state-not-carried", enclosures=True)
-def lstm_as_a_whole(case: Case) -> Iterator[Explanation]:
-    """An LSTM that is one operation on one side differs in its activations or state.
-
-    Looks like: states that agree at the first step only (not carried), or at none.
-    Proof: an LSTM of the reference's weights gives the reference's states; with one thing changed,
-        substituted for them in the reference, it gives the candidate's value.
-    """
-    for layer, value, form in itertools.islice(_layers(case, _lstms(case)), 1):
-        proposals = (
-            Explanation(
-                kind, summary, partial(_through, case, one, value, form), parameters=parameters
+    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
+        for curve in dict.fromkeys(curves_of(case, case.candidate, case.candidate_values)):
+            for what, name, changed in (
+                ("gates go", "sigmoid", replace(self, gate=curve)),
+                ("state goes", "tanh", replace(self, state=curve)),
+            ):
+                yield (
+                    Explanation(
+                        "recurrent-activation",
+                        f"the {what} through {curve}, the reference's through {name}",
+                        parameters={"kind": (name, curve.name)},
+                    ),
+                    changed,
+                )
+        for carries, what in (("h", "c"), ("c", "h"), ("", "h and c")):
+            summary = f"{what} is zero again at every step"
+            carried = {"carried": (True, False)}
+            yield (
+                Explanation("state-not-carried", summary, parameters=carried),
+                replace(self, carries=carries),
             )
-            for kind, summary, parameters, one in _changed(case, layer)
-        )
-        yield from first_that_fits(case, proposals)
 
 
-def _changed(case: Case, layer: Lstm) -> Iterator[tuple[str, str, Parameters, Lstm]]:
-    """The layer with one thing changed: cause, summary and parameters with it."""
-    for curve in dict.fromkeys(curves_of(case, case.candidate, case.candidate_values)):
-        yield (
-            "recurrent-activation",
-            f"the gates go through {curve_name(curve)}, the reference's through sigmoid",
-            {"kind": ("sigmoid", curve.name)},
-            replace(layer, gate=curve),
-        )
-        yield (
-            "recurrent-activation",
-            f"the state goes through {curve_name(curve)}, the reference's through tanh",
-            {"kind": ("tanh", curve.name)},
-            replace(layer, state=curve),
-        )
-    for carries, what in (((True, False), "c"), ((False, True), "h"), ((False, False), "h and c")):
-        yield (
-            "state-not-carried",
-            f"{what} is zero again at every step",
-            {"carried": (True, False)},
-            replace(layer, carries=carries),
-        )
+@dataclass(frozen=True)
+class Gru(Layer):
+    """A layer of GRU, its gates before the new state.
 
-
-@cause("reset-after", enclosures=True)
-def gru_as_a_whole(case: Case) -> Iterator[Explanation]:
-    """A whole GRU resets its state on the other side of the product with the recurrent weights.
-
-    Looks like: with a recurrent bias wrong from the first step on, without one from the second.
-    Proof: a GRU of the reference's weights gives the reference's states; with the reset moved,
-        substituted for them in the reference, it gives the candidate's value.
+    Attributes:
+        reset: which of the two gates resets; the other one keeps.
+        keeps: whether an open gate keeps the state, or takes the new one.
+        after: whether the reset comes after the product with the recurrent weights.
     """
+
+    reset: int
+    keeps: bool
+    after: bool
+
+    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        units = h.shape[-1]
+        own = h @ self.weights.own.T + self.weights.own_bias
+        gates = np.split(sigmoid((x + own)[:, : 2 * units]), 2, axis=-1)
+        reset, gate = gates[self.reset], gates[1 - self.reset]
+        if self.after:
+            own_new = reset * own[:, 2 * units :]
+        else:
+            own_new = (reset * h) @ self.weights.own[2 * units :].T
+            own_new = own_new + self.weights.own_bias[2 * units :]
+        new = np.tanh(x[:, 2 * units :] + own_new)
+        kept = gate if self.keeps else 1 - gate
+        return kept * h + (1 - kept) * new, c
+
+    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
+        moved = replace(self, after=not self.after)
+        found = reset_explanation(self.after, as_it_is)
+        yield found, moved
+        if not self.after:  # before a product its biases are no two
+            both = self.weights.bias + self.weights.own_bias
+            joined = replace(self.weights, bias=both, own_bias=0 * both)
+            yield found, replace(moved, weights=joined)
+
+
+# --- the cause ------------------------------------------------------------------------------------
+
+
+@cause("recurrent-activation", "state-not-carried", "reset-after", enclosures=True)
+def layer_as_a_whole(case: Case) -> Iterator[Explanation]:
+    """A recurrent layer that is one operation on one side differs in an activation, reset or state.
+
+    Looks like: states that agree at the first step only (not carried, or a GRU's reset without a
+        recurrent bias), or at none.
+    Proof: an LSTM or GRU of the reference's weights gives the reference's states; with one thing
+        changed, substituted for them in the reference, it gives the candidate's value.
+    """
+    lstm = itertools.islice(_layers(case, _lstms(case)), 1)
     proposals = (
-        reset_explanation(
-            layer.after,
-            partial(_through, case, replace(moved, after=not layer.after), value, form),
-        )
-        for layer, value, form in _layers(case, _grus(case))
-        for moved in _biases_joined(layer)
+        replace(claim, candidate=partial(_through, case, changed, value, form))
+        for layer, value, form in itertools.chain(lstm, _layers(case, _grus(case)))
+        for claim, changed in layer.changes(case)
     )
     yield from first_that_fits(case, proposals)
 
 
-def _biases_joined(layer: Gru) -> Iterator[Gru]:
-    """The layer, and one with its biases in one: before a product they are no two."""
-    yield layer
-    if not layer.after:
-        yield replace(layer, bias=layer.bias + layer.own_bias, own_bias=0 * layer.own_bias)
-
-
-def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int, Form]]:
+def _layers(
+    case: Case, proposed: Iterator[Lstm] | Iterator[Gru]
+) -> Iterator[tuple[Layer, int, Form]]:
     """Those of the layers that the reference computes, the id of a value, and what it holds."""
     x = case.first.x
     arrays = _states_in(case)
@@ -205,9 +187,9 @@ def _layers(case: Case, proposed: Iterator[Layer]) -> Iterator[tuple[Layer, int,
     at = min(STEPS_AT_FIRST, *x.shape[:2]) - 1
     early = [part for array in arrays.values() for part in _parts_at(array, at)]
     for layer in itertools.islice(proposed, LAYERS_TRIED):
-        if layer.kernel.shape[1] != x.shape[-1]:
+        if layer.weights.kernel.shape[1] != x.shape[-1]:
             continue
-        if x.size // x.shape[-1] * layer.own.shape[1] > NUMBERS_OF_STATES:
+        if x.size // x.shape[-1] * layer.weights.own.shape[1] > NUMBERS_OF_STATES:
             return
         # the first steps distinguish most of them
         state = layer(np.moveaxis(np.moveaxis(x, layer.steps, 0)[: at + 1], 0, layer.steps))[-1]
@@ -259,23 +241,20 @@ def _through(case: Case, layer: Layer, value: int, form: Form, trial: Trial) -> 
 def _lstms(case: Case) -> Iterator[Lstm]:
     leaves = case.reference.leaves
     for units in (units for count, units in layers_of(leaves) if count == 4):
-        biases = _rows(leaves, 4 * units)
-        bias = np.sum(biases, axis=0) if biases else np.zeros(4 * units)
+        none = np.zeros(4 * units)
+        bias = sum(_rows(leaves, 4 * units), none)
         for kernel, own in _pairs(_tall(leaves, 4 * units), units):
-            yield from (Lstm(kernel, own, bias, steps) for steps in (1, 0))
+            yield from (Lstm(Weights(kernel, own, bias, none), steps) for steps in (1, 0))
 
 
 def _grus(case: Case) -> Iterator[Gru]:
     """However the weights are held: all gates in one, or the new state by itself."""
     leaves = case.reference.leaves
     for count, units in layers_of(leaves):
-        weights = _blocks(leaves, units) if count == 3 else _parts(leaves, units)
-        for kernel, own, bias, own_bias in weights if count != 4 else ():
+        held = _blocks(leaves, units) if count == 3 else _parts(leaves, units)
+        for weights in held if count != 4 else ():
             forms = itertools.product((1, 0), (0, 1), (True, False), (True, False))
-            yield from (Gru(kernel, own, bias, own_bias, *form) for form in forms)
-
-
-Weights = tuple[Array, Array, Array, Array]
+            yield from (Gru(weights, *form) for form in forms)
 
 
 def _blocks(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
@@ -283,7 +262,7 @@ def _blocks(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
     biases = _rows(leaves, 3 * units)[:BIASES_TRIED]
     for kernel, own in _pairs(_tall(leaves, 3 * units), units):
         for bias, own_bias in itertools.permutations([*biases, none, none], 2):
-            yield kernel, own, bias, own_bias
+            yield Weights(kernel, own, bias, own_bias)
 
 
 def _parts(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
@@ -299,7 +278,7 @@ def _parts(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:
             if new.shape[1] != gates.shape[1]:
                 continue
             kernel, own = np.concatenate([gates, new]), np.concatenate([own_gates, own_new])
-            yield from ((kernel, own, a, b) for a in biases for b in (*own_biases, none))
+            yield from (Weights(kernel, own, a, b) for a in biases for b in (*own_biases, none))
 
 
 def _rows(leaves: Sequence[LeafView], width: int) -> list[Array]:

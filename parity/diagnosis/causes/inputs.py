@@ -31,7 +31,6 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes._weights import changes
 from parity.diagnosis.causes.combinators import first_that_fits
-from parity.diagnosis.region import Region
 from parity.operations import NORMS, PRODUCTS
 from parity.tape import Array, Tape
 
@@ -41,26 +40,17 @@ def from_input(tape: Tape, value: int) -> bool:
     size, steps = tape.values[value].size, 0
     op = tape.producer(value)
     while op is not None:
-        live = [one for one in op.inputs if not _is_constant(tape, one)]
+        live = [one for one in op.inputs if tape.is_live(one)]
         steps += op.role != "move"
         if len(live) != 1 or tape.values[live[0]].size != size or steps > OPS_OF_A_PREPARATION:
             return False
-        if any(_is_trained(tape, one) for one in op.inputs):  # a layer, not a preparation
-            return False
+        if any(tape.values[tape.before_moves(one)].kind == "parameter" for one in op.inputs):
+            return False  # a layer, not a preparation
         if op.word in PRODUCTS | NORMS:
             return False
         value = live[0]
         op = tape.producer(value)
     return tape.values[value].kind == "input"
-
-
-def _is_constant(tape: Tape, value: int) -> bool:
-    op = tape.producer(value)
-    return tape.values[value].kind != "input" if op is None else op.static
-
-
-def _is_trained(tape: Tape, value: int) -> bool:
-    return tape.values[tape.before_moves(value)].kind == "parameter"
 
 
 @cause("input-channel-order", "frame-order", "axis-order")
@@ -132,11 +122,7 @@ def _orders(count: int) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 @dataclass(frozen=True)
 class InputScaling:
-    """What is made of an input: scale * x + offset, one pair for all or one for each channel.
-
-    Attributes:
-        scale, offset: as they multiply and add to the input, in its side's layout.
-    """
+    """What is made of an input: scale * x + offset, in its side's layout, once or by channel."""
 
     scale: Array
     offset: Array
@@ -179,7 +165,7 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     pair = case.repaired.pairs.get(partners[0]) if len(partners) == 1 else None
     if pair is None:
         return
-    mine, other = _made(reference, value), _made(candidate, partners[0])
+    made, other = _made(reference, value), _made(candidate, partners[0])
     shape = candidate.array(partners[0]).shape
     if np.broadcast_shapes(np.shape(other.scale), np.shape(other.offset), shape) != shape:
         return  # a single number that a row is made of
@@ -188,10 +174,10 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         pair.order.revert(np.broadcast_to(one, shape), x.shape)
         for one in (other.scale, other.offset)
     )
-    form = partial(_compensated, mine=mine, scale=scale, offset=offset)
+    form = partial(_compensated, reference=made, scale=scale, offset=offset)
     if close(form(x), x):
         return
-    kind, text, parameters = _stated(mine, other)
+    kind, text, parameters = _stated(made, other)
     yield from first_that_fits(
         case,
         [
@@ -214,19 +200,19 @@ def _subject(case: Case, value: int) -> str:
     return "the input" if is_input else "what is made of the input alone"
 
 
-def _stated(mine: InputScaling, other: InputScaling) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
-    """The cause, what the candidate does to its input and the reference does, and parameters."""
-    means, stds = (mine.mean, other.mean), (mine.std, other.std)
-    if not (mine.offset.any() or other.offset.any()):  # a mean may have been taken off before
-        if mine.is_single and other.is_single:
-            scales = rounded(float(mine.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
+def _stated(made: InputScaling, other: InputScaling) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
+    """The cause, what is done to the candidate's input and the reference's, and parameters."""
+    means, stds = (made.mean, other.mean), (made.std, other.std)
+    if not (made.offset.any() or other.offset.any()):  # a mean may have been taken off before
+        if made.is_single and other.is_single:
+            scales = rounded(float(made.scale.ravel()[0])), rounded(float(other.scale.ravel()[0]))
             text = f"{_multiplied(scales[1])}; the reference's is {_multiplied(scales[0])}"
             return "input-scale", text, {"scale": scales}
         text = f"divided by {_short(stds[1])}; the reference's by {_short(stds[0])}"
         return "input-normalisation", text, {"std": stds}
     if any(np.min(one) < 0 for one in stds):  # 1 - x, which is no normalisation
-        factors = _numbers(mine.scale), _numbers(other.scale)
-        added = _numbers(mine.offset), _numbers(other.offset)
+        factors = _numbers(made.scale), _numbers(other.scale)
+        added = _numbers(made.offset), _numbers(other.offset)
         text = (
             f"multiplied by {_short(factors[1])}, and {_short(added[1])} added; "
             f"the reference's by {_short(factors[0])}, and {_short(added[0])}"
@@ -243,9 +229,9 @@ def _stated(mine: InputScaling, other: InputScaling) -> tuple[str, str, dict[str
     return "input-normalisation", text, {"mean": means, "std": stds}
 
 
-def _compensated(x: Array, mine: InputScaling, scale: Array, offset: Array) -> Array:
+def _compensated(x: Array, reference: InputScaling, scale: Array, offset: Array) -> Array:
     """The input of which the reference makes what the candidate makes of x."""
-    result: Array = (scale * x + offset - mine.offset) / mine.scale
+    result: Array = (scale * x + offset - reference.offset) / reference.scale
     return result
 
 
@@ -254,19 +240,14 @@ def _made(inside: Inside, value: int) -> InputScaling:
     found = InputScaling(np.ones(1), np.zeros(1))
     x = inside.array(value)
     for made in inside.computed:
-        if _is_learned(inside.view.tape, made):
+        tape, op = inside.view.tape, inside.view.tape.producer(made)
+        learned = (tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs if op else ()))
+        if "parameter" in learned:
             break  # a layer, not a preparation
         if value in inside.sources(made) and inside.array(made).shape == x.shape:
             affine = _affine(x, inside.array(made))
             found = affine if affine is not None else found
     return found
-
-
-def _is_learned(tape: Tape, made: int) -> bool:
-    """Whether the operation that makes a value reads a parameter, as it is or prepared."""
-    op = tape.producer(made)
-    leaves = Region(tape, (op,), op).leaves() if op is not None else ()
-    return any(tape.values[leaf].kind == "parameter" for leaf in leaves)
 
 
 def _affine(x: Array, made: Array) -> InputScaling | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -36,11 +36,9 @@ from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
-from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
 from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
-from parity.tape import Array
 
 _SHUFFLES = {"depth_to_space", "space_to_depth"}
 _JOINS = {"concatenate", "stack"}
@@ -58,30 +56,23 @@ def value_arranged(case: Case) -> Iterator[Explanation]:
         another order, is the candidate's on every input.
     """
     order = _order(case)
-    if order is None:
-        return
-    named = _named(case, order)
-    if named is None:
+    named = None if order is None else _named(case, order)
+    if order is None or named is None:
         return
     kind, text = named
     yield Explanation(
         kind,
         text,
         lambda trial: order(trial.reference),
-        unproved=_may_be_an_index(case) or _may_be_an_axis(case),
+        unproved=_may_be_no_order(case),
         cost=CHANNELS_COST if kind in ("channel-order", "axis-order") else 0.0,
     )
 
 
-def _may_be_an_index(case: Case) -> str:
-    """Why an order of what was computed is not proved; what was only moved has no other index."""
-    if moves_only(case) or not holds_two_numbers(case.first.reference):
-        return ""
-    return "it holds but two numbers: another index gives what another order gives"
-
-
-def _may_be_an_axis(case: Case) -> str:
-    """Why it is not sure that axes were exchanged: a softmax moves its own axis to the end."""
+def _may_be_no_order(case: Case) -> str:
+    """Why an order is not proved: an index gives it as well, or a softmax, which moves its axis."""
+    if not moves_only(case) and holds_two_numbers(case.first.reference):
+        return "it holds but two numbers: another index gives what another order gives"
     end = case.candidate.tape.producer(case.candidate.end)
     for op in case.candidate.readers(1):
         if end is not None and end.role == "move" and op.word in SOFTMAXES:
@@ -92,39 +83,28 @@ def _may_be_an_axis(case: Case) -> str:
 
 def _order(case: Case) -> Arrangement | AxisOrder | None:
     """How the reference's value is to be arranged to be the candidate's."""
-    first = case.first
-    if first.reference.shape != first.candidate.shape or not _same_bag(first):
+    a, b, given = case.first.reference, case.first.candidate, case.first.given
+    if a.shape != b.shape or not a.size or not np.isfinite(a).all():
         return None
-    for given in (_distinct(case, _starts(case)), _distinct(case, first.given)):
-        trial = case.probe(given)
+    if not same_bag_at_a_glance(a, b) or not alike(np.sort(b, axis=None), np.sort(a, axis=None)):
+        return None
+    tape = case.reference.tape
+    read = (tape.before_moves(value) for value in (*case.entering, *case.partners.values()))
+    # what either side reads, each by itself, even where one is computed from another
+    starts = dict.fromkeys(read)
+    arrays = case.reference_values(given, starts)
+    for one in (dict(zip(starts, arrays, strict=True)), given):
+        random = np.random.default_rng(0)  # positive values, no two alike
+        trial = case.probe(
+            {
+                root: random.uniform(0.5, 1.5, x.shape) if x.dtype.kind == "f" else x
+                for root, x in one.items()
+            }
+        )
         found = arrangement(trial.reference, trial.candidate)
         if found is not None:
             return found
     return None
-
-
-def _starts(case: Case) -> dict[int, Array]:
-    """What either side reads, each by itself, even where one is computed from another."""
-    tape = case.reference.tape
-    values = (*case.entering, *case.partners.values())
-    starts = list(dict.fromkeys(tape.before_moves(value) for value in values))
-    return dict(zip(starts, case.reference_values(case.first.given, starts), strict=True))
-
-
-def _distinct(case: Case, given: Mapping[int, Array]) -> dict[int, Array]:
-    """Positive numbers, no two alike, in place of what is given."""
-    random = np.random.default_rng(0)
-    return {
-        root: random.uniform(0.5, 1.5, x.shape) if x.dtype.kind == "f" else x
-        for root, x in given.items()
-    }
-
-
-def _same_bag(trial: Trial) -> bool:
-    a, b = trial.reference, trial.candidate
-    if not a.size or not np.isfinite(a).all() or not same_bag_at_a_glance(a, b):
-        return False
-    return alike(np.sort(b, axis=None), np.sort(a, axis=None))
 
 
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
@@ -197,7 +177,8 @@ def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
         return "head-split-order", f"{_split_axis(case)} split otherwise: {order}"
     if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
         return None  # two whole axes: what is transposed is no split of heads
-    if attends(case) and _ends_in_parts(order, shape):
+    # the last axis is split: into heads, with their features
+    if attends(case) and order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]:
         return "head-split-order", f"heads and their features are split otherwise: {order}"
     if attends(case) or largest > len(shape):
         return "head-split-order", f"axes are split or joined in another order: {order}"
@@ -206,11 +187,6 @@ def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
 
 def _places(case: Case) -> set[int]:
     return set(spatial_axes(case.reference, len(case.first.reference.shape)))
-
-
-def _ends_in_parts(order: Arrangement, shape: tuple[int, ...]) -> bool:
-    """Whether an order splits the last axis: into heads, with their features."""
-    return order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]
 
 
 def _split_axis(case: Case) -> str:

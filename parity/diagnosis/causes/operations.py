@@ -22,7 +22,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes._weights import made, matrices
-from parity.draws.draw import Told
+from parity.draws.draw import Reparametrised
 from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
@@ -49,7 +49,9 @@ def _left_out_here(
     case: Case, reference: Inside, predict: Predict, source: int, left_out: list[Op]
 ) -> Explanation:
     candidate = inside_candidate(case)
-    zeros = _adds_zeros(candidate) if _is_addition(left_out) else None
+    words = [op.word for op in left_out if op.role != "move"]
+    is_addition = len(words) == 1 and words[0] in {"add"} | SUBTRACTIONS
+    zeros = _adds_zeros(candidate) if is_addition else None
     if zeros is not None and _adds_zeros(reference) is None:
         at = zeros.site.source.rsplit("/", 1)[-1]
         return Explanation(
@@ -77,7 +79,7 @@ def _names(ops: list[Op]) -> str:
 
 def _doubtful(own: Inside, other: Inside, left_out: list[Op]) -> str:
     """Why operations may be no more than one side's way to write what the other has, too."""
-    return _is_told(left_out) or _has_it(other, own, left_out) or _gives_constants(own, left_out)
+    return _is_given(left_out) or _has_it(other, own, left_out) or _gives_constants(own, left_out)
 
 
 @cause("op-extra", tier=2)
@@ -109,31 +111,25 @@ def extra(case: Case) -> Iterator[Explanation]:
         return
 
 
-def _is_told(left_out: list[Op]) -> str:
-    """Why operations that make a distribution's parameters may be right: it may take others."""
-    told = [op for op in left_out if isinstance(op.call, Told) and "softmax" not in op.kind]
-    if told and len(told) < len(left_out):
-        return f"what is compared there is the {told[0].kind}, which the other model gives itself"
+def _is_given(left_out: list[Op]) -> str:
+    # parity itself gives a distribution other parameters; the softmax of logits it takes itself
+    given = [
+        op for op in left_out if isinstance(op.call, Reparametrised) and "softmax" not in op.kind
+    ]
+    if given and len(given) < len(left_out):
+        return f"what is compared there is the {given[0].kind}, which the other model gives itself"
     return ""
 
 
 def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
     """Why what the candidate adds may be amiss, as a first state: it is made of shared matrices."""
     known = matrices(case.repaired.reference)
+    tape = case.candidate.tape
     for op in left_out:
-        for value in op.inputs:
-            if case.candidate.tape.is_live(value):
-                continue
-            source = made(case.candidate, value)
-            if source.ops and known.holds(source.without_biases(case.candidate.tape)):
-                return f"what {op.kind} adds is made of weights that the reference has, too"
+        sources = [made(case.candidate, one) for one in op.inputs if not tape.is_live(one)]
+        if any(one.ops and known.holds(one.without_biases(tape)) for one in sources):
+            return f"what {op.kind} adds is made of weights that the reference has, too"
     return ""
-
-
-def _is_addition(left_out: list[Op]) -> bool:
-    """Whether all that is left out adds one thing to another."""
-    words = [op.word for op in left_out if op.role != "move"]
-    return len(words) == 1 and words[0] in {"add"} | SUBTRACTIONS
 
 
 def _adds_zeros(inside: Inside) -> Op | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import maps_elementwise
-from parity.diagnosis.causes._curves import Curve, recognise, sigmoid
+from parity.diagnosis.causes._curves import recognise, sigmoid
 from parity.diagnosis.causes._gates import gate_blocks, gate_place, is_read_by_steps
 from parity.diagnosis.causes._limits import (
     GATES_EXCHANGED,
@@ -46,11 +46,11 @@ def gates_exchanged(case: Case) -> Iterator[Explanation]:
     arrays = _arrays(case, case.first, (*read, *partners))
     for chosen in itertools.islice(_assignments(tape, read, partners), GATES_EXCHANGED):
         changed = {a: b for a, b in chosen.items() if not np.array_equal(arrays[a], arrays[b])}
-        if not changed or not all(_are_gates(tape, a, b) for a, b in changed.items()):
+        if not changed or not all(_are_two_gates(tape, a, b) for a, b in changed.items()):
             continue
-        if any(_is_made_of(tape, a, b) or _is_made_of(tape, b, a) for a, b in changed.items()):
-            continue  # one gate before and after its activation, say
-        predict = partial(_with_exchanged, case, chosen, _unread(case, chosen, arrays))
+        # what stays and the candidate does not read is to the candidate what it was
+        unread = {a: arrays[a] for a, b in chosen.items() if a == b and a not in partners}
+        predict = partial(_with_exchanged, case, chosen, unread)
         if gives(case, predict):
             yield Explanation("gate-order", _exchange_in_words(case, changed), predict, cost=-1)
             return
@@ -90,12 +90,6 @@ def _assignments(
     yield from sorted(found, key=lambda one: sum(a != b for a, b in one.items()))
 
 
-def _unread(case: Case, chosen: Mapping[int, int], arrays: Mapping[int, Array]) -> dict[int, Array]:
-    """What stays and the candidate does not read: to the candidate it is what it was."""
-    read = set(case.partners.values())
-    return {a: arrays[a] for a, b in chosen.items() if a == b and a not in read}
-
-
 def _with_exchanged(
     case: Case, chosen: Mapping[int, int], fixed: Mapping[int, Array], trial: Trial
 ) -> Array:
@@ -104,21 +98,21 @@ def _with_exchanged(
     return case.run_reference(trial.given, {**now, **fixed})
 
 
+def _are_two_gates(tape: Tape, a: int, b: int) -> bool:
+    """Whether values come from blocks of one product, and none is the other's activation, say."""
+    if gate_blocks(tape, a).isdisjoint(gate_blocks(tape, b)):
+        return False
+    return not (_is_made_of(tape, a, b) or _is_made_of(tape, b, a))
+
+
 def _is_made_of(tape: Tape, value: int, source: int) -> bool:
     """Whether a value is made of another one and of no other that an input reaches."""
-    op = tape.producer(value)
-    while op is not None and value != source:
+
+    def is_of_one(at: int, op: Op) -> bool:
         live = [one for one in op.inputs if tape.is_live(one)]
-        if len(live) != 1 or op.word == "split":
-            return False
-        value = live[0]
-        op = tape.producer(value)
-    return value == source
+        return at != source and len(live) == 1 and op.word != "split"
 
-
-def _are_gates(tape: Tape, a: int, b: int) -> bool:
-    """Whether two values come from blocks of one product with all gates in it."""
-    return bool(gate_blocks(tape, a) & gate_blocks(tape, b))
+    return any(at == source for at, _ in tape.graph.backward([value], is_of_one))
 
 
 # --- a GRU's reset --------------------------------------------------------------------------------
@@ -138,7 +132,7 @@ def reset_after(case: Case) -> Iterator[Explanation]:
     if not any(leaf.array.ndim == 2 for leaf in case.reference.leaves):
         return  # there is no product to be before or after
     if len(case.reference.ops) > OPS_OF_A_STEP:
-        return  # of more than one step: see `gru_as_a_whole`
+        return  # of more than one step: see `layer_as_a_whole`
     yield from first_that_fits(case, _moved_resets(case))
 
 
@@ -146,12 +140,13 @@ def _moved_resets(case: Case) -> Iterator[Explanation]:
     """Each gate that may be a reset, on the other side of the product."""
     values = case.reference.tape.values
     for gate in _open_gates(case):
-        if _is_multiplied_before_weights(case.reference, gate):
+        multiplied = (value for op in _readers(case.reference, [gate]) for value in op.outputs)
+        if _meets_weights(case.reference, multiplied):
             yield reset_explanation(after=False, predict=partial(_reset_after, case, gate))
         for state in case.entering:
             if state == gate or values[state].shape != values[gate].shape:
                 continue
-            if _meets_weights(case.reference, {state}):  # else there is no product to move before
+            if _meets_weights(case.reference, [state]):  # else there is no product to move before
                 yield reset_explanation(True, partial(_reset_before, case, gate, state))
 
 
@@ -225,25 +220,17 @@ def _open_gates(case: Case) -> list[int]:
     ][:RESETS_TRIED]
 
 
-def _is_multiplied_before_weights(view: RegionView, gate: int) -> bool:
-    """Whether a value is multiplied with another, and the weights with what that gives."""
-    products = {value for op in _readers(view, {gate}) for value in op.outputs}
-    return _meets_weights(view, products)
-
-
-def _meets_weights(view: RegionView, values: set[int]) -> bool:
+def _meets_weights(view: RegionView, values: Iterable[int]) -> bool:
     """Whether an operation of a region reads one of some values, moved or not, and a matrix."""
-    return any(_is_matrix(view.tape, value) for op in _readers(view, values) for value in op.inputs)
+    return any(_is_matrix(view.tape, one) for op in _readers(view, values) for one in op.inputs)
 
 
-def _readers(view: RegionView, values: set[int]) -> Iterator[Op]:
+def _readers(view: RegionView, values: Iterable[int]) -> Iterator[Op]:
     """The computing operations of a region that read one of some values, moved or not."""
-    read = set(values)
-    for op in view.ops:
-        if not read.isdisjoint(op.inputs):
-            if op.role == "move":
-                read.update(op.outputs)
-            else:
+    graph, inside = view.tape.graph, {op.index for op in view.ops}
+    for value in values:
+        for _, op in graph.readers(value, lambda op: op.index in inside and op.role == "move"):
+            if op.index in inside:
                 yield op
 
 
@@ -284,23 +271,17 @@ def forget_bias(case: Case) -> Iterator[Explanation]:
         return
     # an LSTM's gates alone have one that forgets
     kind = "forget-bias" if 4 * units[0] in widths else "gate-shift"
-    yield from other_parameter(
-        case, _shifted_sigmoid, _shift, lambda a, b: _shift_explanation(kind, a, b)
-    )
 
+    def claim(reference: float, candidate: float) -> Explanation:
+        added = [f"{one:g}" if one else "nothing" for one in (reference, candidate)]
+        return Explanation(
+            kind,
+            f"{added[1]} is added to the gate before its sigmoid; the reference adds {added[0]}",
+            parameters={"bias": (reference, candidate)},
+            cost=-2,  # the number itself, where the weights give a difference only
+        )
 
-def _shift_explanation(kind: str, reference: float, candidate: float) -> Explanation:
-    added = [f"{one:g}" if one else "nothing" for one in (reference, candidate)]
-    return Explanation(
-        kind,
-        f"{added[1]} is added to the gate before its sigmoid; the reference adds {added[0]}",
-        parameters={"bias": (reference, candidate)},
-        cost=-2,  # the number itself, where the weights give a difference only
-    )
-
-
-def _shifted_sigmoid(x: Array, shift: float) -> Array:
-    return sigmoid(x + shift)
+    yield from other_parameter(case, lambda x, shift: sigmoid(x + shift), _shift, claim)
 
 
 def _shift(x: Array, y: Array) -> float | None:
@@ -335,13 +316,9 @@ def recurrent_activation(case: Case) -> Iterator[Explanation]:
         return
     yield Explanation(
         "recurrent-activation",
-        f"a gate goes through {curve_name(b)}, the reference's through {curve_name(a)}",
+        f"a gate goes through {b}, the reference's through {a}",
         lambda trial: b(trial.x.reshape(trial.reference.shape)),
         lambda trial: a(trial.x.reshape(trial.reference.shape)),
         {"kind": (a.name, b.name)} if a.name != b.name else {"slope": (a.slope, b.slope)},
         cost=-1,
     )
-
-
-def curve_name(curve: Curve) -> str:
-    return curve.name if curve.slope is None else f"{curve.name} of slope {curve.slope:.4g}"

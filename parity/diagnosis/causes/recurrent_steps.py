@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import numpy as np
@@ -38,7 +38,7 @@ def direction(case: Case) -> Iterator[Explanation]:
     if len(shape) != 3 or shape != case.first.candidate.shape or not of_a_recurrent_layer(case):
         return
     for axis in (0, 1):
-        predict = partial(_reversed, axis)
+        predict = partial(_with_steps_reversed, axis)
         if shape[axis] > 1 and gives(case, predict) and axis in step_axes(case):
             yield Explanation(
                 "direction",
@@ -50,7 +50,7 @@ def direction(case: Case) -> Iterator[Explanation]:
             return
 
 
-def _reversed(axis: int, trial: Trial) -> Array:
+def _with_steps_reversed(axis: int, trial: Trial) -> Array:
     return np.flip(trial.reference, axis)
 
 
@@ -83,14 +83,16 @@ def state_not_passed_on(case: Case) -> Iterator[Explanation]:
     Proof: the reference's own operations with that state at zero give the candidate's value. It is
         a state if it comes of the same weights as what is made of it.
     """
-    here = _up_to_matrices(case.reference)
+    tape, inside = case.reference.tape, {op.index for op in case.reference.ops}
+    # where matrices are read, in the region or first behind it
+    here = inside & _reading(tape) | _first_readers(tape, case.reference.end)
     states = (
         value
         for value in case.entering
-        if _is_between_readers(case.reference.tape, value, here)
+        if _is_between_readers(tape, value, here)
         and not _goes_on(case, value)
-        # a gate lives within one step
-        and _is_read_besides(case.reference, value)
+        # a matrix meets it without what the region computes: a gate lives within one step
+        and _first_readers(tape, value, inside)
         # the candidate's first step may be of what another step of the reference's reads
         and _steps_behind(case.candidate) <= _steps_behind(case.reference)
     )
@@ -123,7 +125,8 @@ def _goes_on(case: Case, value: int) -> bool:
     tape, run = case.candidate.tape, case.repaired.reference.run
     state, leading = run.array(value), tape.graph.ancestors([case.candidate.end])
     pairs = case.repaired.pairs.values()
-    alike = [p.candidate for p in pairs if _is_one(run.array(p.reference), state)]
+    # what is added to it may be zero in the first step
+    alike = [p.candidate for p in pairs if _is_close(run.array(p.reference), state)]
     before, todo, moved = tape.graph.ancestors(alike), Once(alike), set(alike)
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
@@ -143,8 +146,7 @@ def _goes_on(case: Case, value: int) -> bool:
     return False
 
 
-def _is_one(a: Array, b: Array) -> bool:
-    """Whether two values are one: what is added to it may be zero in the first step."""
+def _is_close(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
@@ -153,22 +155,12 @@ def _reading(tape: Tape) -> set[int]:
     return set[int]().union(*tape.graph.readers_of_matrices)
 
 
-def _first_readers(view: RegionView, start: int, avoiding: set[int]) -> set[int]:
+def _first_readers(tape: Tape, start: int, avoiding: Collection[int] = ()) -> set[int]:
     """The first operations behind a value that read matrices, past all but those to be avoided."""
-    reading = _reading(view.tape)
-    walk = view.tape.graph.readers(start, lambda op: op.index not in reading | avoiding)
-    return {op.index for _, op in walk} & reading
-
-
-def _is_read_besides(view: RegionView, value: int) -> bool:
-    """Whether a matrix meets a value, or what is made of it, without what the region computes."""
-    return bool(_first_readers(view, value, {op.index for op in view.ops}))
-
-
-def _up_to_matrices(view: RegionView) -> set[int]:
-    """The operations that read matrices in a region, and the first behind it that do."""
-    inside = {op.index for op in view.ops}
-    return inside & _reading(view.tape) | _first_readers(view, view.end, set())
+    reading = _reading(tape)
+    ends = reading.union(avoiding)
+    walk = tape.graph.readers(start, lambda op: op.index not in ends)
+    return reading & {op.index for _, op in walk}
 
 
 def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:

@@ -17,10 +17,10 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import attends
 from parity.diagnosis.causes._gates import (
-    are_split,
+    GatePart,
     carries,
-    gates,
-    in_leaves_of_their_own,
+    in_order,
+    is_a_long_loop,
     layers_of,
     packings,
     packings_of_gates,
@@ -28,7 +28,6 @@ from parity.diagnosis.causes._gates import (
 )
 from parity.diagnosis.causes._limits import (
     NEWTON_STEPS,
-    OPS_OF_A_LONG_LOOP,
     STATES_REVERSED,
     STEPS_PUT_FIRST,
 )
@@ -38,7 +37,6 @@ from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import LeafView
 from parity.tape import Array
 
 # where the reference's gates stand in TensorFlow's cells, in ONNX, and the way back; of a GRU
@@ -63,15 +61,14 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
 
 
 def _orders_of_gates(case: Case) -> Iterator[Explanation]:
-    many = len(case.reference.ops) > OPS_OF_A_LONG_LOOP
-    for count, ordered in packings_of_gates(case, blocks_only=many):
-        straight = tuple(range(count))
-        for order in _USUAL_ORDERS if many else itertools.permutations(straight):
-            if order != straight and len(order) == count:
+    for packing in packings_of_gates(case):
+        straight = tuple(range(len(packing)))
+        for order in _USUAL_ORDERS if is_a_long_loop(case) else itertools.permutations(straight):
+            if order != straight and len(order) == len(straight):
                 yield Explanation(
                     "gate-order",
-                    f"the {count} gates are the reference's in the order {order}",
-                    with_leaves(case, ordered(order)),
+                    f"the {len(straight)} gates are the reference's in the order {order}",
+                    with_leaves(case, in_order(packing, order)),
                     parameters={"order": (straight, order)},
                     cost=-1,
                 )
@@ -87,39 +84,25 @@ def forget_bias_in_weights(case: Case) -> Iterator[Explanation]:
     """
     if case.first.gap == math.inf or not case.whole:
         return
-    many = len(case.reference.ops) > OPS_OF_A_LONG_LOOP
-    for leaf, gate in _biases_of_gates(case, blocks_only=many):
-        shift = _solved(case, partial(_with_shift, case, leaf, gate))
+    of_lstms = (packing for packing in packings_of_gates(case) if len(packing) == 4)
+    for part in (part for packing in of_lstms for gate in packing for part in gate):
+        shifted = partial(_with_shift, case, part)
+        shift = _solved(case, shifted) if part.leaf.array.ndim == 1 and real(part.leaf) else None
         if shift is not None:
             yield Explanation(
                 "forget-bias",
                 f"{shift:+g} is added to the bias of one of the gates",
-                _with_shift(case, leaf, gate, shift),
+                shifted(shift),
                 parameters={"bias": (0.0, shift)},
                 cost=-1,
             )
             return
 
 
-def _biases_of_gates(case: Case, blocks_only: bool) -> Iterator[tuple[LeafView, Array]]:
-    """Biases of an LSTM, and the indices of one gate's numbers in each."""
-    leaves = case.reference.leaves
-    for count, units in layers_of(leaves):
-        biases = [leaf for leaf in leaves if leaf.array.shape == (count * units,) and real(leaf)]
-        if count != 4 or not biases or not are_split(case, count, units):
-            continue
-        for interleaved in (False,) if blocks_only else (False, True):
-            yield from ((biases[0], gate) for gate in gates(count, units, interleaved))
-    for count, _ in in_leaves_of_their_own(leaves):
-        if count == 4:
-            vectors = [leaf for leaf in leaves if leaf.array.ndim == 1 and real(leaf)]
-            yield from ((leaf, np.arange(leaf.array.size)) for leaf in vectors)
-
-
-def _with_shift(case: Case, leaf: LeafView, gate: Array, shift: float) -> Predict:
-    moved = leaf.array.copy()
-    moved[gate] += shift
-    return with_leaves(case, {leaf.id: moved})
+def _with_shift(case: Case, bias: GatePart, shift: float) -> Predict:
+    moved = bias.leaf.array.copy()
+    moved[bias.places] += shift
+    return with_leaves(case, {bias.leaf.id: moved})
 
 
 def _solved(case: Case, shifted: Callable[[float], Predict]) -> float | None:
@@ -167,18 +150,15 @@ class StepSequence:
     def steps(self) -> int:
         return self.case.reference.tape.values[self.value].shape[self.axis]
 
-    def given(self, trial: Trial, change: Callable[[Array], Array]) -> dict[int, Array]:
-        """A trial's `given` with this sequence changed."""
+    def changed(self, trial: Trial, change: Callable[..., Array]) -> dict[int, Array]:
+        """A trial's `given` with this sequence changed along the axis of its steps."""
         array = trial.given.get(self.value)
         if array is None:
             (array,) = self.case.reference_values(trial.given, [self.value])
-        return {**trial.given, self.value: change(array)}
-
-    def reversed(self, trial: Trial) -> dict[int, Array]:
-        return self.given(trial, lambda array: np.flip(array, self.axis))
+        return {**trial.given, self.value: change(array, axis=self.axis)}
 
     def rolled(self, trial: Trial, places: int) -> dict[int, Array]:
-        return self.given(trial, lambda array: np.roll(array, places, self.axis))
+        return self.changed(trial, partial(np.roll, shift=places))
 
 
 def sequences(case: Case) -> Iterator[StepSequence]:
@@ -189,11 +169,11 @@ def sequences(case: Case) -> Iterator[StepSequence]:
     first = case.first
     if len(case.roots) != 1 or not case.whole or first.reference.shape != first.candidate.shape:
         return
-    (root,) = case.roots
+    (root,), leaves = case.roots, case.reference.leaves
     shape = first.given[root].shape
     if len(shape) != 3 and len(case.entering) == 1:  # what is a batch of steps before a reshape
         (root,), shape = case.entering, first.inputs[0].shape
-    if len(shape) != 3 or next(packings(case.reference.leaves), None) is None:
+    if len(shape) != 3 or next(packings(leaves, layers_of(leaves)), None) is None:
         return
     if attends(case, readers=0):  # its kernels may be as many as a layer's gates
         return
@@ -212,7 +192,7 @@ def _steps_meet(side: CaseSide, sequence: StepSequence) -> bool:
     first = side.case.first
     before = side.run(first.given)
     for end in (0, -1):
-        changed = sequence.given(first, partial(_with_another_end, sequence.axis, end))
+        changed = sequence.changed(first, partial(_with_another_end, end))
         rows = (side.run(changed) != before).any(axis=-1)
         reached = (len(set(at)) for at in rows.nonzero())
         if all(count > 1 or length == 1 for count, length in zip(reached, rows.shape, strict=True)):
@@ -220,7 +200,7 @@ def _steps_meet(side: CaseSide, sequence: StepSequence) -> bool:
     return False
 
 
-def _with_another_end(axis: int, end: int, sequence: Array) -> Array:
+def _with_another_end(end: int, sequence: Array, axis: int) -> Array:
     moved: Array = sequence.copy()
     np.moveaxis(moved, axis, 0)[end] += 1.0
     return moved
@@ -240,7 +220,7 @@ def steps_reversed(case: Case) -> Iterator[Explanation]:
     """
     for sequence in sequences(case):
         states = list(_states(sequence))
-        given = sequence.reversed(case.first)
+        given = sequence.changed(case.first, np.flip)
         arrays = case.reference_values(given, [value for value, _ in states])
         for (value, back), array in zip(states, arrays, strict=True):
             found = array if back is None else np.flip(array, back)
@@ -292,7 +272,7 @@ def _with_states_reversed(
     sequence: StepSequence, value: int, back: int | None, trial: Trial
 ) -> Array:
     case = sequence.case
-    (states,) = case.reference_values(sequence.reversed(trial), [value])
+    (states,) = case.reference_values(sequence.changed(trial, np.flip), [value])
     return case.run_reference(
         trial.given, {value: states if back is None else np.flip(states, back)}
     )
