@@ -65,7 +65,8 @@ def _partners(found: Pairing) -> str:
 
 def _where(report: Report) -> str:
     """Where the two compute something else, whatever their weights."""
-    for one in report.divergences:
+    if report.divergences:
+        one = report.divergences[0]
         place = " ".join(filter(None, (one.candidate.layer, one.candidate.source)))
         why = ""
         if one.cause is not None:

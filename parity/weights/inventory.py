@@ -6,15 +6,13 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from parity.frameworks import load
-from parity.inputs.layout_advice import record
 from parity.measures.heads import heads_of
 from parity.model import Inputs, wrap
 from parity.report.text_table import inventory_text
 from parity.result import Heads
 from parity.walk_once import Once
 from parity.weights.pairing import Side
-from parity.weights.probe_inputs import example_inputs, inputs_for
+from parity.weights.probe_inputs import side_of
 from parity.weights.tensors import Tensor, collision_notes, collisions
 
 
@@ -78,10 +76,8 @@ def inventory(model: Any, inputs: Inputs = None) -> Inventory:
         ParityError: as for `compare`.
     """
     wrapped = wrap(model)
-    inputs = example_inputs([wrapped]) if inputs is None else inputs
-    _, tape = record(wrapped, None, inputs_for(wrapped, wrapped, inputs))
-    tensors = load(wrapped.framework).tensors(wrapped.obj)
-    side = Side(tape, tensors, {})
+    side = side_of(wrapped, inputs)
+    tape, tensors = side.tape, side.tensors
     roles: dict[str, dict[str, None]] = defaultdict(dict)
     for part in side.all_parts():
         for name in side.names(part):

@@ -103,19 +103,14 @@ def product(graph: Graph, addresses: Addresses, number: int, op: Op) -> Part | N
     if found is None:
         return None
     axis = found.input_axes[0] if len(found.input_axes) == 1 else None
-    arrange = _as_matrix((*found.out, *found.summed), len(found.out))
-    find = Term(addresses, found.weight, arrange)
-    return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
-
-
-def _as_matrix(axes: Sequence[int], rows: int) -> Callable[[Array], Array]:
-    """Brings axes into an order, and makes the first of them one, and the others another."""
+    axes, rows = (*found.out, *found.summed), len(found.out)
 
     def arrange(own: Array) -> Array:
         own = own.transpose(axes)
         return own.reshape(prod(own.shape[:rows]), -1)
 
-    return arrange
+    find = Term(addresses, found.weight, arrange)
+    return Part(number, "kernel", find, None if axis is None else found.x, axis or 0)
 
 
 def _dense(graph: Graph, addresses: Addresses, number: int, step: Step) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""The inputs that models are run on to see what their tensors do."""
+"""What models are run on, to see what their tensors do."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from parity.errors import InputError, ModelError
 from parity.frameworks import load
 from parity.inputs.fitting import fitted
+from parity.inputs.layout_advice import record
 from parity.model import Inputs, Model, full_name, lay_out, wrap
 from parity.preparation import laid_out
+from parity.weights.pairing import Side
 
 _BATCH = 4  # of example inputs
 _GIVE = "--inputs FILE.npz, --random SHAPE (as in 5,4,84,84), or --env ID"
@@ -92,3 +94,14 @@ def with_layouts(
             continue
         return way
     return ways[0]  # which fails again, and says why
+
+
+def side_of(model: Model, inputs: Inputs) -> Side:
+    """One model by itself.
+
+    Raises:
+        ParityError: no inputs can be made, or it fails with them.
+    """
+    inputs = example_inputs([model]) if inputs is None else inputs
+    _, tape = record(model, None, inputs_for(model, model, inputs))
+    return Side(tape, load(model.framework).tensors(model.obj), {})

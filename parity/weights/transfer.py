@@ -29,7 +29,7 @@ from parity.weights.files import WeightFile, read_weights
 from parity.weights.hints import hints
 from parity.weights.mapped import by_map, read_map, with_the_last
 from parity.weights.pairing import Pairing, Side, numbered, pairings
-from parity.weights.probe_inputs import example_inputs, inputs_for, with_layouts
+from parity.weights.probe_inputs import inputs_for, side_of, with_layouts
 from parity.weights.remarks import other_momenta, unmoved, unproved
 from parity.weights.saving import fill
 from parity.weights.table import Table, tabulate
@@ -176,11 +176,7 @@ def _from_file(
     file: WeightFile, target: Model, inputs: Inputs, map: Mapping[str, Any] | str | Path | None
 ) -> Transfer:
     """Writes what a file holds; nothing is there to compare with."""
-    inputs = example_inputs([target]) if inputs is None else inputs
-    adapter = load(target.framework)
-    _, tape = record(target, None, inputs_for(target, target, inputs))
-    side = Side(tape, adapter.tensors(target.obj), {})
-    stored = FileTensors(file)
+    side, stored = side_of(target, inputs), FileTensors(file)
     found = pair_file(stored, side, read_map(map) if map is not None else None)
     with _kept(side.tensors):
         write(stored, side, found)
@@ -256,9 +252,9 @@ def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
         Side(tape, load(model.framework).tensors(model.obj), named, own)
         for tape, model, named, own in zip((first, second), models, outputs, elements, strict=True)
     ]
-    for tape in (first, second):  # notes on weights are notes on the models
+    for tape in (first, second):
         for value in tape.values:
-            if value.kind in ("parameter", "buffer"):  # old contents would be kept
+            if value.kind in ("parameter", "buffer"):  # recorded, they would keep old contents
                 tape.recorded.pop(value.id, None)
     return sides[0], sides[1]
 
