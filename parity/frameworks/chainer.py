@@ -34,7 +34,7 @@ from parity.frameworks.chainer_weights import (
 )
 from parity.frameworks.chainer_weights import tensors as tensors
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.traits import Traits
+from parity.frameworks.protocol import Traits
 from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays

@@ -19,7 +19,7 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.traits import Traits
+from parity.frameworks.protocol import Traits
 from parity.keeping import left_as_it_was, other_generators
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, unchanged
 from parity.model import flatten_inputs, map_arrays

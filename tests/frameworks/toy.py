@@ -164,7 +164,7 @@ from parity import outputs as structure  # noqa: E402
 from parity.binding import bound  # noqa: E402
 from parity.frameworks import invoke  # noqa: E402
 from parity.frameworks.invoke import no_tensors, run  # noqa: E402
-from parity.frameworks.traits import Traits  # noqa: E402
+from parity.frameworks.protocol import Traits  # noqa: E402
 from parity.keeping import left_as_it_was  # noqa: E402
 from parity.keeping.leaf import Leaf, Put, StateRules  # noqa: E402
 from parity.model import flatten_inputs, map_arrays  # noqa: E402
