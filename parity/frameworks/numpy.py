@@ -260,7 +260,7 @@ def to_numpy(array: Native) -> Array:
 
 
 def from_numpy(array: Array) -> Native:
-    return array
+    return np.asarray(array)
 
 
 def versions() -> dict[str, str]:
