@@ -36,8 +36,7 @@ MODULES: dict[str, tuple[str, ...] | None] = {
     "parity.observations.saved": ("load",),
     "parity.weights.files": ("read_weights", "write_weights"),
     "parity.frameworks": ("register", "unregister", "Registered"),
-    "parity.frameworks.protocol": ("Framework",),
-    "parity.frameworks.traits": ("Traits", "WeightRules"),
+    "parity.frameworks.protocol": ("Framework", "Traits", "WeightRules"),
     "parity.progress": ("listening", "Step"),
     "parity.errors": None,
 }

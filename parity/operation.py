@@ -13,7 +13,7 @@ from parity.operations import kernel_name
 from parity.site import Site
 
 if TYPE_CHECKING:
-    from parity.frameworks.traits import Traits
+    from parity.frameworks.protocol import Traits
 
 Native = Any  # a framework's own tensor
 Precision = Literal["float64"] | None  # None: as recorded

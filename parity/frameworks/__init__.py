@@ -2,7 +2,7 @@
 
 A framework is found through `sys.modules`: what the user has not imported is never imported here.
 A new framework is one file and one call of `register`; see docs/adding-a-framework.md. What an
-adapter has to offer is `protocol.Framework`, what it may state of itself besides `traits.Traits`.
+adapter has to offer is `protocol.Framework`, what it may state of itself besides `protocol.Traits`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from parity.errors import FrameworkMissing, UsageError
 from parity.progress import say
 
 if TYPE_CHECKING:
-    from parity.frameworks.protocol import Framework
-    from parity.frameworks.traits import Traits
+    from parity.frameworks.protocol import Framework, Traits
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,8 @@ from parity.frameworks import invoke
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_operations import SETTINGS, padding, product, window
 from parity.frameworks.chainer_operations import WORDS as WORDS
-from parity.frameworks.chainer_replay import cast as cast
 from parity.frameworks.chainer_replay import execute as execute
-from parity.frameworks.chainer_replay import from_numpy as from_numpy
 from parity.frameworks.chainer_replay import is_foreign
-from parity.frameworks.chainer_replay import to_numpy as to_numpy
 from parity.frameworks.chainer_watcher import Watch
 from parity.frameworks.chainer_weights import (
     WEIGHTS,
@@ -32,7 +29,10 @@ from parity.frameworks.chainer_weights import (
 )
 from parity.frameworks.chainer_weights import tensors as tensors
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.traits import Traits
+from parity.frameworks.numpy import cast as cast
+from parity.frameworks.numpy import from_numpy as from_numpy
+from parity.frameworks.numpy import to_numpy as to_numpy
+from parity.frameworks.protocol import Traits
 from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules

@@ -21,7 +21,7 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.patching import patched
-from parity.tape import Array, Native, Op, Precision
+from parity.tape import Native, Op, Precision
 
 chainer = import_chainer()
 
@@ -76,20 +76,6 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     return results
 
 
-def cast(array: Native, precision: Precision) -> Native:
-    if precision is not None and array.dtype.kind == "f":
-        return array.astype(precision)
-    return array
-
-
-def to_numpy(array: Native) -> Array:
-    return np.asarray(array)
-
-
-def from_numpy(array: Array) -> Native:
-    return np.asarray(array)
-
-
 def is_foreign(op: Op) -> bool:
     node = getattr(op.call, "node", None)
     return node is not None and is_of_users(node)
@@ -97,7 +83,7 @@ def is_foreign(op: Op) -> bool:
 
 def is_of_users(node: Any) -> bool:
     """Whether a function is none of Chainer's own."""
-    return not (type(node).__module__.startswith("chainer.") or is_plain(node))
+    return not (type(node).__module__.startswith("chainer.") or isinstance(node, _Elementwise))
 
 
 def copy_of(node: Any) -> Any:
@@ -138,11 +124,6 @@ _NODES = {
     name: type(name.title(), (_Elementwise,), {"function": staticmethod(getattr(np, name))})
     for name in _NAMES
 }
-
-
-def is_plain(node: object) -> bool:
-    """Whether a node stands for one of these functions."""
-    return isinstance(node, _Elementwise)
 
 
 @contextmanager

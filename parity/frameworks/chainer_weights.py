@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parity.frameworks.chainer_numpy import import_chainer
-from parity.frameworks.traits import WeightRules
+from parity.frameworks.protocol import WeightRules
 from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array

@@ -17,7 +17,7 @@ from parity.draws.host import Host
 from parity.errors import NoFloat64
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run
-from parity.frameworks.traits import Traits
+from parity.frameworks.protocol import Traits
 from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, other_generators
 from parity.keeping.leaf import CannotPutBack, Flag, Leaf, Put, StateRules, kept_flags, unchanged
@@ -260,7 +260,7 @@ def to_numpy(array: Native) -> Array:
 
 
 def from_numpy(array: Array) -> Native:
-    return array
+    return np.asarray(array)
 
 
 def versions() -> dict[str, str]:

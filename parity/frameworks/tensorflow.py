@@ -28,6 +28,7 @@ from parity.frameworks import tensorflow_keeping as state
 from parity.frameworks import tensorflow_weights as weights
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
+from parity.frameworks.protocol import Traits
 from parity.frameworks.tensorflow_operations import SETTINGS, channel_axis, padding, window
 from parity.frameworks.tensorflow_operations import WORDS as WORDS
 from parity.frameworks.tensorflow_replay import cast as cast
@@ -38,7 +39,6 @@ from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_weights import keras_layers
 from parity.frameworks.tensorflow_weights import tensors as tensors
 from parity.frameworks.threads import followed
-from parity.frameworks.traits import Traits
 from parity.inputs.binding import FLAG, Arguments, bound
 from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from parity.frameworks.protocol import WeightRules
 from parity.frameworks.tensorflow_replay import from_numpy, to_numpy
-from parity.frameworks.traits import WeightRules
 from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array

@@ -22,6 +22,7 @@ from parity.code_owners import is_librarys
 from parity.errors import InputError, ModelError
 from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
+from parity.frameworks.protocol import Traits
 from parity.frameworks.threads import followed
 from parity.frameworks.torch_keeping import STATE
 from parity.frameworks.torch_operations import SETTINGS, padding, product, window
@@ -34,7 +35,6 @@ from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_watcher import Watcher
 from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
 from parity.frameworks.torch_weights import tensors as tensors
-from parity.frameworks.traits import Traits
 from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from parity.frameworks.protocol import WeightRules
 from parity.frameworks.torch_replay import from_numpy, name_of, to_numpy
-from parity.frameworks.traits import WeightRules
 from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array, LeafKind

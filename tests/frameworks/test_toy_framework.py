@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity import frameworks
 from parity.cli import main
 from parity.frameworks import Registered, load, register, unregister
 from tests.frameworks import toy
@@ -167,6 +170,12 @@ def test_a_users_module_registers_it_and_the_command_takes_its_name(
     unregister("toy")  # the module registers it when it is imported
     words = ["toy_ports:reference@torch", "toy_ports:port@toy", "--random", "6,5"]
     assert main(["compare", *words]) == 0, capsys.readouterr().err
+
+
+def test_no_module_hides_a_function_of_the_package() -> None:
+    code = ast.parse(Path(frameworks.__file__).read_text(encoding="utf-8"))
+    functions = {node.name for node in code.body if isinstance(node, ast.FunctionDef)}
+    assert functions.isdisjoint(one.name for one in pkgutil.iter_modules(frameworks.__path__))
 
 
 def test_the_page_on_adding_a_framework_shows_this_code() -> None:

@@ -162,7 +162,7 @@ class Dense(Layer):
 
 from parity.frameworks import invoke  # noqa: E402
 from parity.frameworks.invoke import no_tensors, run  # noqa: E402
-from parity.frameworks.traits import Traits  # noqa: E402
+from parity.frameworks.protocol import Traits  # noqa: E402
 from parity.inputs.binding import bound  # noqa: E402
 from parity.keeping import left_as_it_was  # noqa: E402
 from parity.keeping.leaf import Leaf, Put, StateRules  # noqa: E402

@@ -95,7 +95,7 @@ def test_code_outside_the_adapters_names_no_framework(path: Path) -> None:
     _, allowed = ALLOWED.get(name, ("", ()))
     found = names_in(path)
     wrong = {word: line for word, line in found.items() if word not in allowed}
-    assert not wrong, f"{name} names a framework; ask its adapter (parity/frameworks/traits.py)"
+    assert not wrong, f"{name} names a framework; ask its adapter (parity/frameworks/protocol.py)"
     assert not set(allowed) - set(found), f"{name} needs these no longer: shorten ALLOWED"
 
 
