@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from parity.architecture.graph import Graph
 from parity.architecture.step import Read, text
 from parity.tape import Op
 from parity.walk_once import Once
-from parity.windows import Geometry, Padding, Sizes, Window
+from parity.windows import Geometry, Window
 
 _SAME_VALUES = frozenset(("transpose", "reshape", "copy", "squeeze", "expand_dims", "cast"))
 
@@ -93,7 +92,7 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
         The windows, and what the edges are filled with, "" where it cannot be known.
     """
     tape, windows, x = graph.tape, window.geometry, window.x
-    values = tape.values
+    values, axes = tape.values, window.axes
     rank = len(values[x].shape)
     spread = _spread(graph, x)
     if spread is not None:
@@ -106,10 +105,13 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
         source, x = values[before.inputs[0]], before.inputs[0]
         padding = tape.padding(before)
         if padding is not None and windows.before:
-            padded = _padded(windows, padding, window.axes, source.shape)
-            if padded is None or len(source.shape) != rank:
+            pads, shape = padding.pads, source.shape
+            others = any(pads[a] != (0, 0) for a in range(len(pads)) if a not in axes)
+            if others or len(shape) != rank:
                 return replace(windows, before=()), ""
-            windows, filled = padded, padding.mode
+            more = tuple(own + pads[a][0] for own, a in zip(windows.before, axes, strict=True))
+            windows = replace(windows, before=more, size=tuple(shape[a] for a in axes))
+            filled = padding.mode
         elif before.word not in _SAME_VALUES or source.size != length:
             return replace(windows, before=()), ""
         length = source.size
@@ -117,17 +119,6 @@ def _with_padding_before(graph: Graph, op: Op, window: Window) -> tuple[Geometry
     if maker is not None and maker.role == "move":  # of nothing: zeros that something is written to
         return replace(windows, before=()), ""
     return windows, filled
-
-
-def _padded(
-    windows: Geometry, padding: Padding, axes: Sizes, shape: Sequence[int]
-) -> Geometry | None:
-    """Windows with a padding put around what they go over; None where other axes are padded."""
-    pads = padding.pads
-    if any(pads[a] != (0, 0) for a in range(len(pads)) if a not in axes):
-        return None
-    more = tuple(own + pads[a][0] for own, a in zip(windows.before, axes, strict=True))
-    return replace(windows, before=more, size=tuple(shape[a] for a in axes))
 
 
 def _spread(graph: Graph, x: int) -> Op | None:

@@ -36,17 +36,17 @@ class _Statistic:
 
     Attributes:
         x: None where the variance is a weight.
-        start: x before it was reshaped into groups.
         width: how many features are scaled; None where that is not known.
         centred: whether the mean is taken off.
+        start: x before it was reshaped into groups; None where it was not.
     """
 
     kind: str
     x: int | None
-    start: int | None
     width: int | None
     centred: bool
     parameters: dict[str, Any] = field(default_factory=dict)
+    start: int | None = None
 
 
 def norms(graph: Graph) -> Iterator[Step]:
@@ -104,46 +104,48 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     values, tape = graph.tape.values, graph.tape
     if graph.is_static(variance):
         leaf = values[tape.before_moves(variance)]
-        found = _Statistic("batch_norm", None, None, leaf.size, False)
-        return found if leaf.op < 0 else None
-    mean, x, centred = _mean_of_squares(graph, variance)
-    shape = values[x].shape if x is not None else ()
-    axes = axes_of(graph.tape, mean, len(shape)) if mean is not None else ()
+        return _Statistic("batch_norm", None, leaf.size, False) if leaf.op < 0 else None
+    found = _mean_of_squares(graph, variance)
+    if found is None:
+        return None
+    mean, x, centred = found
+    shape = values[x].shape
+    axes = axes_of(tape, mean, len(shape))
     if not axes:
         return None
     if 0 in axes:
         width = math.prod(n for axis, n in enumerate(shape) if axis not in axes)
-        return _Statistic("batch_norm", x, x, width, True) if centred else None
-    move = next(graph.moves_before(x), None) if x is not None else None
-    start = move.inputs[0] if move is not None else None
-    if start is not None and len(shape) > len(values[start].shape) and centred:
+        return _Statistic("batch_norm", x, width, True) if centred else None
+    move = next(graph.moves_before(x), None)
+    if move is not None and len(shape) > len(values[move.inputs[0]].shape) and centred:
         kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
         groups = {"groups": kept[0]} if len(kept) == 1 else {}
-        return _Statistic("group_norm", x, start, None, True, groups)
+        return _Statistic("group_norm", x, None, True, groups, move.inputs[0])
     if axes != tuple(range(len(shape) - len(axes), len(shape))):
         return None
     width = math.prod(shape[a] for a in axes)
     kind = "layer_norm" if centred else "rms_norm"
-    return _Statistic(kind, x, x, width, centred, {"normalised": width})
+    return _Statistic(kind, x, width, centred, {"normalised": width})
 
 
-def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op | None, int | None, bool]:
+def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op, int, bool] | None:
     """What takes the mean, of the squares of what, and whether its own mean is taken off."""
     op = graph.source(variance)
     if op is None:
-        return None, None, False
+        return None
     if op.word in ("variance", "variance_and_mean"):
         return op, op.inputs[0], True
     if op.word == "mean":
-        return op, *_squared_there(graph, op.inputs[0])
+        squared = _squared_there(graph, op.inputs[0])
+        return None if squared is None else (op, *squared)
     # the mean of squares, less the square of the mean
     mean = graph.source(op.inputs[0]) if op.word == "subtract" and len(op.inputs) == 2 else None
     if mean is None or mean.word != "mean":
-        return None, None, False
+        return None
     x, other = _squared(graph, mean.inputs[0]), _squared(graph, op.inputs[1])
     own = graph.source(other) if other is not None else None
-    if own is None or own.word != "mean" or own.inputs[0] != x:
-        return None, None, False
+    if x is None or own is None or own.word != "mean" or own.inputs[0] != x:
+        return None
     return mean, x, True
 
 
@@ -156,13 +158,15 @@ def _squared(graph: Graph, value: int) -> int | None:
     return op.inputs[0] if op.word == "square" or twice or two else None
 
 
-def _squared_there(graph: Graph, value: int) -> tuple[int | None, bool]:
+def _squared_there(graph: Graph, value: int) -> tuple[int, bool] | None:
     """Of what the square is, and whether a mean was taken off before."""
     op = graph.tape.producer(value)
     if op is not None and op.word == "squared_difference":
         return op.inputs[0], True
     squared = _squared(graph, value)
-    inner = graph.tape.producer(squared) if squared is not None else None
+    if squared is None:
+        return None
+    inner = graph.tape.producer(squared)
     if inner is not None and inner.word == "subtract" and len(inner.inputs) == 2:
         mean = graph.source(inner.inputs[1])
         if mean is not None and mean.word in ("mean", "variance_and_mean"):
@@ -199,18 +203,15 @@ class _Norm:
 
     def _following(self) -> list[Op]:
         """The live operations that compute with the root, in the order of the tape."""
-        todo, found = Once(self._readers(self._root)), []
-        for index in todo:
-            op = self._tape.ops[index]
-            if op.role == "move" or op.word in _QUOTIENTS or op.word in _OPERANDS:
-                self._after.update(op.outputs)
-                todo.add(self._readers(op))
-            if op.role != "move" and index in self._graph.live:
-                found.append(op)
-        return sorted(found, key=lambda op: op.index)
-
-    def _readers(self, op: Op) -> list[int]:
-        return [index for value in op.outputs for index in self._tape.consumers[value]]
+        todo, found = Once(self._root.outputs), dict[int, Op]()
+        for value in todo:
+            for op in (self._tape.ops[index] for index in self._tape.consumers[value]):
+                found[op.index] = op
+                if op.role == "move" or op.word in _QUOTIENTS or op.word in _OPERANDS:
+                    self._after.update(op.outputs)
+                    todo.add(op.outputs)
+        live = (found[index] for index in sorted(found) if index in self._graph.live)
+        return [op for op in live if op.role != "move"]
 
     def _between(self, last: Op) -> tuple[int, ...] | None:
         """The live operations from x to the last one; None where they read more than x."""
@@ -220,8 +221,7 @@ class _Norm:
             op = self._tape.producer(value)
             if value == start or self._graph.is_static(value):
                 continue
-            named = op is not None and (op.index in self._graph.owner or op.word in STEPS)
-            if op is None or named:
+            if op is None or op.index in self._graph.owner or op.word in STEPS:
                 return None
             found.add(op.index)
             todo.add(op.inputs)

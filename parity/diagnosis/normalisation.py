@@ -16,6 +16,7 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case
@@ -299,12 +300,9 @@ def _of_windows(x: Array, y: Array, axis: int, small: float) -> LocalResponse | 
 
 def window_sum(array: Array, axis: int, size: int) -> Array:
     """The sum over `size` neighbours along an axis, of an even size one more before than after."""
-    moved = np.moveaxis(array, axis, -1)
-    length = moved.shape[-1]
-    before, after = size // 2, (size - 1) // 2
-    padded = np.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(before, after)])
-    total = sum(padded[..., start : start + length] for start in range(size))
-    return np.moveaxis(np.asarray(total), -1, axis)
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = size // 2, (size - 1) // 2
+    return np.asarray(sliding_window_view(np.pad(array, widths), size, axis).sum(-1))
 
 
 def _statistics(shape: tuple[int, ...]) -> Iterator[Statistics]:

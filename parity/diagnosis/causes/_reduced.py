@@ -5,6 +5,7 @@ Not a family: the families that name them differ only in what is reduced.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -240,11 +241,10 @@ def _counterpart(
     Without one a reduction over another axis proves nothing where more follows: what a mean over
     the atoms takes off, softmax takes off again.
     """
-    source = case.reference.tape.values[one.source].shape
-    count = np.prod([source[axis] for axis in axes])
+    shape, values = case.reference.tape.values[one.source].shape, case.candidate.tape.values
+    count = math.prod(shape[axis] for axis in axes)
     for other in candidate:
-        shape = case.candidate.tape.values[other.source].shape
-        if other.kind == kind and np.prod([shape[axis] for axis in other.axes]) == count:
+        if other.kind == kind and values[other.source].size == count * values[other.value].size:
             return other
     return None
 

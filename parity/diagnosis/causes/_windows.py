@@ -84,8 +84,7 @@ def slid(x: Array, slide: Slide, kernel: Array | None = None) -> Array:
         return _correlate(taps, slide.groups, kernel)
     if slide.kind == "max":
         return functools.reduce(np.maximum, taps)
-    mean: Array = functools.reduce(np.add, taps) / _counts(x.shape[2:], slide)
-    return mean
+    return np.asarray(functools.reduce(np.add, taps) / _counts(x.shape[2:], slide))
 
 
 def pad(x: Array, pads: Pads, fill: Fill = 0.0) -> Array:
@@ -127,37 +126,30 @@ def _correlate(taps: Iterable[Array], groups: int, kernel: Array) -> Array:
 
 
 def spread(x: Array, slide: Slide, kernel: Array) -> Array:
-    """The whole result of a transposed convolution, before anything is cut off."""
-    batch, channels, *places = x.shape
-    groups = slide.groups
+    """The whole result of a transposed convolution, before anything is cut off.
+
+    It is a convolution of the image with zeros between its places, by the kernel turned round.
+    """
+    space, ones = x.shape[2:], (1,) * len(slide.size)
+    lengths = ((n - 1) * s + 1 for n, s in zip(space, slide.stride, strict=True))
+    apart = np.zeros((*x.shape[:2], *lengths))
+    apart[_at(slice(None, None, s) for s in slide.stride)] = x
     inner, out = kernel.shape[:2]
-    weights = kernel.reshape(groups, inner // groups, out, -1)
-    columns = x.reshape(batch, groups, channels // groups, -1)
-    whole = [
-        (n - 1) * s + span for n, s, span in zip(places, slide.stride, slide.span, strict=True)
-    ]
-    result = np.zeros((batch, groups * out, *whole))
-    for i, tap in enumerate(itertools.product(*map(range, slide.size))):
-        product = np.matmul(weights[None, ..., i].swapaxes(-1, -2), columns)
-        at = tuple(
-            slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(tap, slide.dilation, places, slide.stride, strict=True)
-        )
-        result[_at(at)] += product.reshape(batch, groups * out, *places)
-    return result
+    grouped = kernel.reshape(slide.groups, inner // slide.groups, out, *slide.size).swapaxes(1, 2)
+    turned = np.flip(grouped, range(3, grouped.ndim)).reshape(-1, *grouped.shape[2:])
+    pads = tuple((n - 1, n - 1) for n in slide.span)
+    return slid(apart, replace(slide, kind="conv", pads=pads, stride=ones), turned)
 
 
 def _counts(space: Sequence[int], slide: Slide) -> Array | float:
     if slide.counted == "all":
         return float(np.prod(slide.size))
-    counts = []
-    for axis, (n, places) in enumerate(zip(space, slide.places(space), strict=True)):
-        before = slide.pads[axis][0]
-        border = max(before, 0) if slide.counted == "padded" else 0
-        starts = np.arange(places) * slide.stride[axis] - before
-        taps = starts[:, None] + slide.dilation[axis] * np.arange(slide.size[axis])
-        counts.append(((taps >= -border) & (taps < n + border)).sum(1))
-    return np.asarray(np.maximum(functools.reduce(np.multiply, np.ix_(*counts)), 1.0))
+    border = tuple((max(b, 0),) * 2 if slide.counted == "padded" else (0, 0) for b, _ in slide.pads)
+    sides = zip(slide.pads, border, strict=True)
+    beyond = tuple((b - m, a - n) for (b, a), (m, n) in sides)
+    inside = pad(pad(np.ones((1, 1, *space)), border, 1.0), beyond)
+    counts = functools.reduce(np.add, _taps(inside, slide, slide.places(space)))
+    return np.asarray(np.maximum(counts, 1.0))
 
 
 # --- reading a window off a value -----------------------------------------------------------------
@@ -254,26 +246,31 @@ def _where(
         return
     count, space = wanted.shape[2:], values.shape[2:]
     middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
-    scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
-    bound = ALIKE * scale
-    target = wanted[_at(slice(m, m + 1) for m in middle)]
-    distance = np.abs(values - target)
+    bound = ALIKE * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
+
+    def strides(at: Places, axis: int) -> Iterator[int]:
+        """Strides along an axis at which the neighbour of the middle is found."""
+        if count[axis] == 1:
+            yield guess[axis]
+            return
+        sign = 1 if middle[axis] + 1 < count[axis] else -1
+        beside = tuple(m + sign * (i == axis) for i, m in enumerate(middle))
+        for stride in dict.fromkeys((guess[axis], *STRIDES_TRIED)):
+            there = tuple(p + sign * stride * (i == axis) for i, p in enumerate(at))
+            if 0 <= there[axis] < space[axis]:
+                if np.abs(values[_at(there)] - wanted[_at(beside)]).max() <= bound:
+                    yield stride
+
+    distance = np.abs(values - wanted[_at(slice(m, m + 1) for m in middle)])
     starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
-    for at in starts[:STARTS_TRIED]:
-        options = [
-            list(_strides(values, wanted, middle, tuple(at), axis, guess[axis], bound))
-            for axis in range(len(space))
-        ]
-        for stride in itertools.product(*options):
-            start = tuple(int(p) - m * s for p, m, s in zip(at, middle, stride, strict=True))
+    for at in starts[:STARTS_TRIED].tolist():
+        for stride in itertools.product(*(strides(at, axis) for axis in range(len(space)))):
+            start = tuple(p - m * s for p, m, s in zip(at, middle, stride, strict=True))
             ends = [b + (n - 1) * s for b, n, s in zip(start, count, stride, strict=True)]
             if min(start) < 0 or any(e >= n for e, n in zip(ends, space, strict=True)):
                 continue
-            if inner_only:
-                yield start, stride
-                continue
             steps = tuple(slice(b, e + 1, s) for b, e, s in zip(start, ends, stride, strict=True))
-            if _equal(values[_at(steps)], wanted):
+            if inner_only or _equal(values[_at(steps)], wanted):
                 yield start, stride
 
 
@@ -281,30 +278,6 @@ def _most(wanted: Array) -> tuple[int, ...]:
     """The place whose numbers are largest: zeros, as a ReLU leaves them, are found anywhere."""
     size = np.where(np.isfinite(wanted), np.abs(wanted), 0.0).sum((0, 1))
     return tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
-
-
-def _strides(
-    values: Array,
-    wanted: Array,
-    middle: tuple[int, ...],
-    at: tuple[int, ...],
-    axis: int,
-    guess: int,
-    bound: float,
-) -> Iterator[int]:
-    """Strides along an axis at which the neighbour of the middle is found."""
-    if wanted.shape[2 + axis] == 1:
-        yield guess
-        return
-    sign = 1 if middle[axis] + 1 < wanted.shape[2 + axis] else -1
-    beside = tuple(m + sign * (i == axis) for i, m in enumerate(middle))
-    for stride in dict.fromkeys((guess, *STRIDES_TRIED)):
-        there = tuple(p + sign * stride * (i == axis) for i, p in enumerate(at))
-        if not 0 <= there[axis] < values.shape[2 + axis]:
-            continue
-        here, other = values[_at(there)], wanted[_at(beside)]
-        if np.abs(here - other).max() <= bound:
-            yield stride
 
 
 def _read_transposed(value: Array, x: Array, guess: Slide, kernel: Array | None) -> Slide | None:
