@@ -13,25 +13,15 @@ from parity.matching.match import Side
 from parity.tape import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CaseSide:
     """One side of a case."""
 
     case: Case
     is_candidate: bool
-
-    @property
-    def view(self) -> RegionView:
-        return self.case.candidate if self.is_candidate else self.case.reference
-
-    @property
-    def entering(self) -> tuple[int, ...]:
-        return self.case.candidate_entering if self.is_candidate else self.case.entering
-
-    @property
-    def model(self) -> Side:
-        """The whole model that the region is a part of, on the user's inputs."""
-        return self.case.repaired.side if self.is_candidate else self.case.repaired.reference
+    view: RegionView
+    entering: tuple[int, ...]
+    model: Side  # the whole model that the region is a part of, on the user's inputs
 
     def values(self, given: Mapping[int, Array], ids: Collection[int]) -> list[Array]:
         """Values of the region on a trial's `given`, as they lie there."""
@@ -55,4 +45,8 @@ class CaseSide:
 
 
 def sides(case: Case) -> tuple[CaseSide, CaseSide]:
-    return CaseSide(case, False), CaseSide(case, True)
+    found = case.repaired
+    return (
+        CaseSide(case, False, case.reference, case.entering, found.reference),
+        CaseSide(case, True, case.candidate, case.candidate_entering, found.side),
+    )

@@ -22,7 +22,7 @@ from parity.diagnosis.causes._limits import (
     OPS_BEFORE_A_VALUE,
     VALUES_TRIED,
 )
-from parity.diagnosis.causes._sides import CaseSide
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
@@ -70,11 +70,11 @@ class Inside:
 
 
 def inside_reference(case: Case) -> Inside:
-    return _inside(CaseSide(case, False))
+    return _inside(sides(case)[0])
 
 
 def inside_candidate(case: Case) -> Inside:
-    return _inside(CaseSide(case, True))
+    return _inside(sides(case)[1])
 
 
 def _inside(side: CaseSide) -> Inside:
