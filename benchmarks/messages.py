@@ -96,7 +96,8 @@ def messages(package: Path = PACKAGE) -> Iterator[Message]:
                     own[f"{kind}, on the command line"] = node.args[1]
                 for told, argument in own.items():
                     message = Message(file, told, _text(argument, constants))
-                    if re.search(r"[A-Za-z]{3}", message.stem):  # not another error's text, handed on
+                    # not another error's text, handed on
+                    if re.search(r"[A-Za-z]{3}", message.stem):
                         yield message
 
 

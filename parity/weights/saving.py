@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from parity.atomic import whole
 from parity.errors import UsageError
 from parity.frameworks import FRAMEWORKS, load
 from parity.model import Model, full_name
 from parity.weights.files import write_weights
-from parity.weights.files.safe_io import guarded, whole
+from parity.weights.files.safe_io import guarded
 
 # Of all models; Keras writes its own. An .onnx file holds a graph, and is not written alone.
 _ENDINGS = (".npz", ".pt", ".pth", ".bin", ".safetensors", ".hdf5")

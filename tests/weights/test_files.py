@@ -922,7 +922,7 @@ def test_a_write_that_fails_at_its_end_leaves_the_old_file(
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(safe_io.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(FileError, match="cannot be written.*No space left"):
         write_weights(path, {NAMES[kind][0]: np.zeros(3, "f")}, format=kind)
     assert {file: file.read_bytes() for file in tmp_path.iterdir()} == files

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from parity.atomic import whole
 from parity.errors import FileError
 from parity.weights.files.contents import Entry, Layer, Note, WeightFile
-from parity.weights.files.safe_io import guarded, whole
+from parity.weights.files.safe_io import guarded
 
 __all__ = ["FORMATS", "Entry", "Layer", "Note", "WeightFile", "read_weights", "write_weights"]
 

@@ -1,12 +1,9 @@
-"""Keeps bad files from doing harm: clear errors, limits on declared sizes, whole writes."""
+"""Keeps bad files from doing harm: clear errors, limits on declared sizes."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import secrets
-import shutil
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -110,28 +107,6 @@ def check_zip(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 # --- writing -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def whole(target: Path) -> Iterator[Path]:
-    """A place to write to; what is written there appears at `target` whole, or not at all.
-
-    What is written may be several files whose names start with the place's, as TensorFlow's
-    checkpoints are; an `.index` comes last, as it makes the others count.
-    """
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        yield temporary
-        written = sorted(_starting_with(temporary), key=lambda file: file.suffix == ".index")
-        for file in written:
-            os.replace(file, target.with_name(target.name + file.name[len(temporary.name) :]))
-    finally:
-        for file in _starting_with(temporary):
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
-
-
-def _starting_with(path: Path) -> list[Path]:
-    return [file for file in path.parent.iterdir() if file.name.startswith(path.name)]
 
 
 def arrays(tensors: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
