@@ -14,7 +14,6 @@ from typing import Any
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
-    """Writes JSON to a file that appears whole or not at all."""
     write_whole(path, (json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
 
 

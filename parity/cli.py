@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from parity import __version__
 from parity.commands import baseline, compare, demo, doctor, history, report, transfer, weights
-from parity.commands.printing import flush
+from parity.commands.shared import flush
 from parity.errors import InputError, ParityError, UsageError
 from parity.escape import for_terminal
 

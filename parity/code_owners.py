@@ -59,11 +59,6 @@ def is_librarys(cls: type, name: str) -> bool:
     return owner is not None and not is_defined_by_the_user(owner)
 
 
-def is_of(cls: type, library: str, *names: str) -> bool:
-    """Whether a class is a library's, and has one of these names."""
-    return cls.__name__ in names and cls.__module__.partition(".")[0] == library
-
-
 def is_bound(thing: object) -> bool:
     """Whether a callable is a method of an object, in which it may read anything."""
     owner = getattr(thing, "__self__", None)
@@ -136,24 +131,23 @@ def getter(member: object) -> types.FunctionType | None:
     return next(filter(is_users_function, held), None)
 
 
+def codes_of_libraries(cls: type) -> Iterator[types.CodeType]:
+    """The code of the libraries' classes of which a class is made."""
+    for base in cls.__mro__:
+        if not is_defined_by_the_user(base):
+            for member in vars(base).values():
+                yield from codes(member)
+
+
 @functools.cache
 def set_by_libraries(cls: type) -> frozenset[str]:
-    """The attributes that code of the library's classes sets of which a class is made."""
-    return frozenset(
-        name
-        for base in cls.__mro__
-        if not is_defined_by_the_user(base)
-        for member in vars(base).values()
-        for code in codes(member)
-        for name in _set_by(code)
-    )
-
-
-def _set_by(code: types.CodeType) -> Iterator[str]:
-    """The attributes that code sets, by `__setattr__` too."""
-    yield from (one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR")
-    if "__setattr__" in code.co_names:
-        yield from (one for one in code.co_consts if isinstance(one, str))
+    """The attributes that code of the library's classes sets, by `__setattr__` too."""
+    found: set[str] = set()
+    for code in codes_of_libraries(cls):
+        found |= {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR"}
+        if "__setattr__" in code.co_names:
+            found |= {one for one in code.co_consts if isinstance(one, str)}
+    return frozenset(found)
 
 
 def codes(member: object) -> list[types.CodeType]:

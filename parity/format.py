@@ -1,4 +1,4 @@
-"""Numbers, counts and places in few words, for messages and reports."""
+"""Numbers, counts and places in few words, for messages and reports; verdicts by severity."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from math import inf, isinf, isnan, nan
 from typing import Any
+
+SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
 
 
 def share(residual: float) -> str:

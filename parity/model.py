@@ -155,15 +155,9 @@ def as_arrays(inputs: Inputs) -> Inputs:
 
 
 def _as_arrays(inputs: Inputs) -> Inputs:
-    if isinstance(inputs, Mapping):
-        return {key: _part(item) for key, item in inputs.items()}
-    if is_record(inputs):
-        return like(inputs, [_part(item) for item in fields_of(inputs).values()])
-    if isinstance(inputs, tuple):
-        return tuple(_part(item) for item in inputs)
     if isinstance(inputs, list) and (not inputs or any(map(_is_a_part, inputs))):
-        return Items(_part(item) for item in inputs)
-    return _array(inputs)
+        inputs = Items(inputs)
+    return through(_part, inputs) if is_container(inputs) else _array(inputs)
 
 
 def _is_a_part(item: object) -> bool:
@@ -237,26 +231,38 @@ def map_arrays(function: Callable[[Array], Any], inputs: Inputs) -> Inputs:
 
 def map_given(function: Callable[[Any], Any], inputs: Inputs) -> Inputs:
     """The same structure, with `function` applied to arrays and to what a model gets as it is."""
-    if isinstance(inputs, Mapping):
-        return {key: map_given(function, item) for key, item in inputs.items()}
-    if is_record(inputs):
-        return like(inputs, [map_given(function, one) for one in fields_of(inputs).values()])
-    if isinstance(inputs, tuple):
-        items = (map_given(function, item) for item in inputs)
-        return Items(items) if isinstance(inputs, Items) else tuple(items)
+    if is_container(inputs):
+        return through(partial(map_given, function), inputs)
     return function(inputs)
 
 
 def with_lists(inputs: Inputs) -> Any:
     """The same structure with the caller's lists in it, as a model gets it."""
+    found = through(with_lists, inputs)
+    return list(found) if isinstance(found, Items) else found
+
+
+def through(change: Callable[[Any], Any], inputs: Inputs) -> Inputs:
+    """The same container, with every part changed; what is none as it is."""
     if isinstance(inputs, Mapping):
-        return {key: with_lists(item) for key, item in inputs.items()}
+        return {key: change(item) for key, item in inputs.items()}
     if is_record(inputs):
-        return like(inputs, [with_lists(one) for one in fields_of(inputs).values()])
+        return like(inputs, [change(item) for item in fields_of(inputs).values()])
     if isinstance(inputs, tuple):
-        items = map(with_lists, inputs)
-        return list(items) if isinstance(inputs, Items) else tuple(items)
+        items = map(change, inputs)
+        return Items(items) if isinstance(inputs, Items) else tuple(items)
     return inputs
+
+
+def is_container(thing: object) -> bool:
+    return isinstance(thing, (tuple, Mapping)) or is_record(thing)
+
+
+def parts_of(container: Any) -> Mapping[Any, Any]:
+    """What a container holds, by its keys, names or places."""
+    if isinstance(container, Mapping):
+        return container
+    return fields_of(container) if is_record(container) else dict(enumerate(container))
 
 
 def flatten_inputs(inputs: Inputs) -> dict[str, Array]:
@@ -266,15 +272,9 @@ def flatten_inputs(inputs: Inputs) -> dict[str, Array]:
 
 def flatten_given(inputs: Inputs, path: str = "") -> dict[str, Any]:
     """Arrays by path, and what a model gets as it is."""
-    if isinstance(inputs, Mapping):
-        items: Any = inputs.items()
-    elif is_record(inputs):
-        items = fields_of(inputs).items()
-    elif isinstance(inputs, tuple):
-        items = enumerate(inputs)
-    else:
+    if not is_container(inputs):
         return {path or "0": inputs}
     found: dict[str, Any] = {}
-    for key, item in items:
+    for key, item in parts_of(inputs).items():
         found |= flatten_given(item, f"{path}/{key}" if path else str(key))
     return found

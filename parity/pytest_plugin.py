@@ -13,14 +13,13 @@ import pytest
 
 from parity import __version__, budget
 from parity.errors import FrameworkMissing
-from parity.pytest_run import decorations, testcases, validate_options
-from parity.pytest_run.asserting import AssertParity
-from parity.pytest_run.failure import NotParity
-from parity.pytest_run.files import RunReport
+from parity.pytest_run import items as tests
+from parity.pytest_run import validate_options
+from parity.pytest_run.asserting import AssertParity, NotParity
 from parity.pytest_run.state import COMPARED, SUMMED
-from parity.pytest_run.summary import RunSummary
 from parity.pytest_run.summary_data import Compared, to_text, together
 from parity.pytest_run.summary_text import properties
+from parity.pytest_run.whole_run import RunReport, RunSummary
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,7 +108,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        decorations.lift_deadline(item)
+        tests.lift_deadline(item)
 
 
 @pytest.fixture(scope="session")  # hypothesis refuses those of a test's scope
@@ -120,12 +119,12 @@ def assert_parity(request: pytest.FixtureRequest) -> AssertParity:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    testcases.refuse(item)
+    tests.refuse(item)
 
 
 @pytest.hookimpl(specname="pytest_runtest_call", wrapper=True, tryfirst=True)
 def pytest_wrap_decorations(item: pytest.Item) -> Generator[None, object, object]:
-    return (yield from decorations.wrap(item))
+    return (yield from tests.wrap(item))
 
 
 @pytest.hookimpl(specname="pytest_runtest_makereport")

@@ -8,11 +8,11 @@ from typing import Literal
 
 from parity.escape import on_one_line
 from parity.findings import Divergence, Note, StructuralDifference
+from parity.format import SEVERITY
 from parity.numerics.difference import Difference
 from parity.rl.decisions import Decisions
 from parity.tape import Array
 
-_SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
 Right = Literal["both", "reference", "candidate", "neither", "unknown"]
 
 
@@ -240,7 +240,7 @@ class Result:
 
     @property
     def worst(self) -> Comparison:
-        return max(self.comparisons, key=lambda comparison: _SEVERITY[comparison.verdict])
+        return max(self.comparisons, key=lambda comparison: SEVERITY[comparison.verdict])
 
     @property
     def verdict(self) -> str:

@@ -10,14 +10,15 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from parity import __version__
+from parity.format import SEVERITY
 from parity.frameworks import FRAMEWORKS
+from parity.safe_json import as_data
 
-SEVERITY = {"parity": 0, "unverified": 1, "diverged": 2}
 _THREADS = "threads"  # change the order of sums, which is rounding, and rounding is allowed for
 _DIGITS = 2
 _LINE = re.compile(r":\d+$")
@@ -58,23 +59,23 @@ class Entry:
     Attributes:
         source: pytest's id of the test, or the id of the shared fixture that compared.
         shared: whether `source` is a fixture, which runs for whichever test comes first.
-        environment: the machine's traits, and the versions and flags of each framework.
-        coverage: shares of values and of outputs compared, in 0..1.
-        decisions: by output the share of rows with the same greedy action, in 0..1.
-        layers: by name; in the order of the data flow.
         generated: whether the inputs are drawn anew in every run, as hypothesis does. Then the
             worst verdict of all calls is kept, and nothing else, for it would change as well.
+        coverage: shares of values and of outputs compared, in 0..1.
+        decisions: by output the share of rows with the same greedy action, in 0..1.
+        environment: the machine's traits, and the versions and flags of each framework.
+        layers: by name; in the order of the data flow.
     """
 
     source: str
     shared: bool
     verdict: str
-    environment: Mapping[str, Mapping[str, str]]
+    accepted: Acceptance | None = None
+    generated: bool = False
     coverage: Mapping[str, float] = field(default_factory=dict)
     decisions: Mapping[str, float] = field(default_factory=dict)
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     layers: Mapping[str, Layer] = field(default_factory=dict)
-    generated: bool = False
-    accepted: Acceptance | None = None
 
     def accepts(self, today: date) -> bool:
         """Whether what is no parity may stay today."""
@@ -82,24 +83,13 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the file; what is usual is left out."""
-        data: dict[str, Any] = {"fixture" if self.shared else "test": self.source}
-        data["verdict"] = self.verdict
-        if self.accepted is not None:
-            data["accepted"] = asdict(self.accepted)
-        if self.generated:
-            data["generated"] = True
-        data["coverage"] = dict(self.coverage)
-        data["decisions"] = dict(self.decisions)
-        data["environment"] = {name: dict(facts) for name, facts in self.environment.items()}
-        data["layers"] = {
-            name: {
-                "verdict": layer.verdict,
-                "difference": _text(layer.difference),
-                "rounding": _text(layer.rounding),
-            }
-            for name, layer in self.layers.items()
+        data = as_data(self)
+        shared, source = data.pop("shared"), data.pop("source")
+        usual = {"accepted": None, "generated": False}
+        return {
+            "fixture" if shared else "test": source,
+            **{name: one for name, one in data.items() if name not in usual or one != usual[name]},
         }
-        return data
 
 
 def merged(one: Entry, other: Entry) -> Entry:
@@ -228,30 +218,18 @@ def _rounded(number: float | str | None) -> float | None:
     return None if number is None else float(f"{float(number):.{_DIGITS - 1}e}")
 
 
-def _text(number: float | None) -> float | str | None:
-    """JSON has no infinity."""
-    return "inf" if number == float("inf") else number
+def add(found: Mapping[str, Entry], entries: dict[str, Entry]) -> list[str]:
+    """Adds a report's entries to its test's; a second call with the same models gets a number.
 
-
-@dataclass
-class Collected:
-    """The entries of one test, as its comparisons come in."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-
-    def add(self, found: Mapping[str, Entry]) -> list[str]:
-        """Adds a report's entries; a second call with the same models gets a number.
-
-        Returns:
-            Their names.
-        """
-        names = []
-        for name, entry in found.items():
-            own, number = name, 1
-            while own in self.entries and not entry.generated:
-                number += 1
-                own = f"{name} ({number})"
-            before = self.entries.get(own)
-            self.entries[own] = entry if before is None else merged(before, entry)
-            names.append(own)
-        return names
+    Returns:
+        Their names.
+    """
+    names = []
+    for name, entry in found.items():
+        own, number = name, 1
+        while own in entries and not entry.generated:
+            number += 1
+            own = f"{name} ({number})"
+        entries[own] = merged(entries[own], entry) if own in entries else entry
+        names.append(own)
+    return names

@@ -16,9 +16,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from parity.atomic import whole
-from parity.baseline.entry import SEVERITY, Acceptance, Entry, Layer
+from parity.atomic import write_whole
+from parity.baseline.entry import Acceptance, Entry, Layer
 from parity.errors import FileError, UsageError
+from parity.format import SEVERITY
 from parity.safe_json import parsed
 
 SCHEMA = 1
@@ -200,8 +201,7 @@ def changing(path: Path) -> Iterator[dict[str, Entry]]:
             before = to_text(entries)
             yield entries
             if to_text(entries) != before or not path.exists():
-                with whole(path) as place:
-                    place.write_text(to_text(entries), encoding="utf-8", newline="\n")
+                write_whole(path, to_text(entries).encode())
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error}") from error
 

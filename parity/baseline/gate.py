@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
-from parity.baseline.entry import SEVERITY, Entry, Layer
+from parity.baseline.entry import Entry, Layer
+from parity.errors import UsageError
 from parity.escape import on_one_line
-from parity.format import count
+from parity.format import SEVERITY, count
 
 FACTOR = 4.0
 # Rounding below this many halves of float32's last digit is luck: few numbers, or exact ones.
@@ -17,6 +18,23 @@ _LEAST_ROUNDING = 8 * 2.0**-24
 # So is rounding that was this much less than it is now. More is another precision, or another sum.
 _LUCK = 16.0
 _SHARE = 1e-6  # below what one row or value of any comparison is
+
+
+def factor_of(given: str | float | None, option: str) -> float:
+    """By how much a difference may exceed what it was or its rounding.
+
+    Raises:
+        UsageError: it is no number from 1.
+    """
+    try:
+        factor = float(given) if given or given == 0 else FACTOR
+    except ValueError:
+        factor = 0.0
+    if not 1 <= factor < float("inf"):
+        shown = f"{given:g}" if isinstance(given, float) else repr(given)
+        raise UsageError(f"{option}: {shown} is no factor; give 1 or more.")
+    return factor
+
 
 _FILE = "FILE"  # in the advice, until the file is known
 _UPDATE = f"if it is meant, `pytest --parity-baseline {_FILE} --parity-update` accepts it"
@@ -43,9 +61,15 @@ class Failure:
     advice: str
 
     def __str__(self) -> str:
-        where = f" at {self.where}" if self.where else ""
-        text = f"{self.what}{where}: was {self.was}, now {self.now}"
-        return "\n  ".join(map(on_one_line, (self.entry, text, self.advice)))
+        return "\n  ".join(map(on_one_line, (self.entry, self.change, self.advice)))
+
+    @property
+    def change(self) -> str:
+        return f"{self.what}{self.place}: was {self.was}, now {self.now}"
+
+    @property
+    def place(self) -> str:
+        return f" at {self.where}" if self.where else ""
 
 
 def worse(
@@ -226,7 +250,7 @@ def updated(was: Entry | None, now: Entry, factor: float) -> Entry:
     ):
         return was
     keeps = was.accepted and now.verdict != "parity" and not worse("", was, now, factor)
-    return Entry(**{**vars(now), "accepted": was.accepted if keeps else None})
+    return replace(now, accepted=was.accepted if keeps else None)
 
 
 def _shape(entry: Entry) -> Mapping[str, object]:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.junitxml import xml_key
 
-from parity.baseline.entry import SEVERITY, Collected, Entry, entries_of, merged
+from parity.baseline.entry import Acceptance, Entry, add, entries_of, merged
 from parity.baseline.file import changing, entry_from, read
-from parity.baseline.gate import FACTOR, differing, updated, worse
-from parity.baseline.junit import add_failures
-from parity.errors import FileError, UsageError
+from parity.baseline.gate import differing, updated, worse
+from parity.errors import FileError
 from parity.escape import on_one_line
-from parity.format import count
+from parity.format import SEVERITY, count
 
 _COLLECTED = "parity_collected"  # in what xdist's workers hand to their controller
+_ROUND = str.maketrans("[]", "()")  # pytest takes what follows a square one for parameters
 
 
 class Recorder:
@@ -33,8 +34,8 @@ class Recorder:
         self.baseline = baseline
         self._item: pytest.Item | None = None
         self._fixtures: list[str] = []
-        self._found: dict[str, Collected] = {}
-        self._children: dict[str, list[str]] = {}
+        self._found: dict[str, dict[str, Entry]] = {}
+        self.children: dict[str, list[str]] = {}  # of what was collected whole: files, classes
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -49,7 +50,7 @@ class Recorder:
             return (yield)
         index = f"[{getattr(request, 'param_index', 0)}]" if fixturedef.params else ""
         source = f"{fixturedef.baseid}::{fixturedef.argname}{index}"
-        self._found[source] = Collected()
+        self._found[source] = {}
         self._fixtures.append(source)
         try:
             return (yield)
@@ -64,7 +65,7 @@ class Recorder:
         test = getattr(self._item, "obj", None)
         generated = not shared and bool(getattr(test, "is_hypothesis_test", False))
         entries = entries_of(report, source, shared, generated)
-        return self._found.setdefault(source, Collected()).add(entries)
+        return add(entries, self._found.setdefault(source, {}))
 
     def accepts(self, report: Mapping[str, Any], names: list[str]) -> bool:
         """Whether all that is not parity in a report is accepted, today and as bad as this."""
@@ -88,7 +89,7 @@ class Recorder:
             found = {
                 name: entry.to_dict()
                 for collected in self._found.values()
-                for name, entry in collected.entries.items()
+                for name, entry in collected.items()
             }
             # as text: xdist sends plain types only
             sent = {"entries": found, "sources": list(self._found)}
@@ -98,17 +99,12 @@ class Recorder:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.passed:
-            self._children[report.nodeid] = [child.nodeid for child in report.result or ()]
+            self.children[report.nodeid] = [child.nodeid for child in report.result or ()]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output[_COLLECTED] = json.dumps(self._children)
-
-    @property
-    def children(self) -> dict[str, list[str]]:
-        """What was collected whole: files and classes, and the ids of what is in them."""
-        return self._children
+            output[_COLLECTED] = json.dumps(self.children)
 
 
 class Gate:
@@ -168,7 +164,7 @@ class Gate:
             self._write(found)
         else:
             self._compare(found)
-        add_failures(session.config, self.failures)
+        _add_to_junit(session.config, self.failures)
         if self.failures and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -262,10 +258,7 @@ class Gate:
             if now.verdict == "parity":
                 self.lines.append(f"no longer needed: the acceptance of {name}, which is parity")
             elif not was.accepted.expired(date.today()):
-                self.lines.append(
-                    f"accepted until {was.accepted.until}: {name} is {now.verdict}: "
-                    f"{was.accepted.reason}"
-                )
+                self.lines.append(_accepted(was.accepted, name, now))
 
     def _list_what_may_be_accepted(self, written: Mapping[str, Entry]) -> None:
         """Of what was written and is no parity: whether it is accepted, and else how."""
@@ -275,10 +268,7 @@ class Gate:
             if name in left:
                 self.lines.append(f"written, and not accepted: {name} is {one.verdict}")
             elif one.accepted is not None:
-                self.lines.append(
-                    f"accepted until {one.accepted.until}: {name} is {one.verdict}: "
-                    f"{one.accepted.reason}"
-                )
+                self.lines.append(_accepted(one.accepted, name, one))
         if left:
             entry = shlex.quote(left[0]) if len(left) == 1 else "ENTRY"
             self.lines.append(
@@ -342,21 +332,33 @@ class Gate:
         return added, changed, removed, dropped
 
 
+def _accepted(accepted: Acceptance, name: str, now: Entry) -> str:
+    return f"accepted until {accepted.until}: {name} is {now.verdict}: {accepted.reason}"
+
+
 def load(path: Path, update: str | None) -> dict[str, Entry]:
     """The baseline of a run; one that is to be written need not be there yet."""
     return {} if update and not path.exists() else read(path)
 
 
-def factor_of(text: str) -> float:
-    """The ini option `parity_baseline_factor`.
+def _add_to_junit(config: pytest.Config, failures: Mapping[str, Sequence[str]]) -> None:
+    """Adds a failed test case for each entry that is worse, where the file of --junitxml is wanted.
 
-    Raises:
-        UsageError: it is no number from 1.
+    No test of its own stands for an entry, and those that ran may all have passed.
+
+    Args:
+        failures: the lines about each entry, by its name.
     """
-    try:
-        factor = float(text) if text else FACTOR
-    except ValueError:
-        factor = 0.0
-    if not 1 <= factor < float("inf"):
-        raise UsageError(f"parity_baseline_factor: {text!r} is no factor; give 1 or more.")
-    return factor
+    file = config.stash.get(xml_key, None)
+    if file is None:
+        return
+    for name, found in failures.items():
+        report = pytest.TestReport(
+            nodeid=name.translate(_ROUND),
+            location=(name.partition("::")[0], None, name),
+            keywords={},
+            outcome="failed",
+            longrepr="\n".join(["parity baseline", *found]),
+            when="call",
+        )
+        file.pytest_runtest_logreport(report)

@@ -11,8 +11,8 @@ from typing import Any
 
 from parity.baseline.entry import Acceptance, Entry
 from parity.baseline.file import changing, read
-from parity.baseline.gate import FACTOR, Failure, differing, worse
-from parity.commands.printing import put
+from parity.baseline.gate import FACTOR, differing, factor_of, worse
+from parity.commands.shared import put
 from parity.errors import FileError, UsageError
 from parity.escape import on_one_line
 from parity.format import count
@@ -87,21 +87,19 @@ def _summary(entry: Entry) -> str:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    if not 1 <= options.factor < float("inf"):
-        raise UsageError(f"--factor: {options.factor:g} is no factor; give 1 or more.")
+    factor = factor_of(options.factor, "--factor")
     before, after = read(Path(options.before)), read(Path(options.after))
     regressions = 0
     for name in sorted({*before, *after}):
         if name not in before or name not in after:
             _say(name, f"  {'only in ' + (options.after if name in after else options.before)}")
             continue
-        lost = worse(name, before[name], after[name], options.factor)
+        lost = worse(name, before[name], after[name], factor)
         regressions += len(lost)
         for failure in lost:
-            _say(name, f"  worse: {_change(failure)}")
-        for failure in worse(name, after[name], before[name], options.factor):
-            place = f" at {failure.where}" if failure.where else ""
-            _say(name, f"  better{place}: was {failure.now}, now {failure.was}")
+            _say(name, f"  worse: {failure.change}")
+        for failure in worse(name, after[name], before[name], factor):
+            _say(name, f"  better{failure.place}: was {failure.now}, now {failure.was}")
         if before[name].accepted != after[name].accepted:
             _say(name, f"  accepted: was {_terms(before[name])}, now {_terms(after[name])}")
     pairs = [(before[name], after[name]) for name in before if name in after]
@@ -109,11 +107,6 @@ def _diff(options: argparse.Namespace) -> int:
         _say(line)
     _say(f"{count(regressions, 'regression')} in {count(len(pairs), 'shared entry')}")
     return 1 if regressions else 0
-
-
-def _change(failure: Failure) -> str:
-    place = f" at {failure.where}" if failure.where else ""
-    return f"{failure.what}{place}: was {failure.was}, now {failure.now}"
 
 
 def _terms(entry: Entry) -> str:

@@ -6,8 +6,15 @@ import argparse
 from typing import Any
 
 from parity import budget
-from parity.commands.shared import add_inputs, check_names, check_writable, inputs_from, show
-from parity.errors import ParityError, UsageError
+from parity.commands.shared import (
+    add_inputs,
+    check_names,
+    check_writable,
+    inputs_from,
+    show,
+    writing,
+)
+from parity.errors import UsageError
 from parity.report.bar import bar
 
 _DESCRIPTION = """\
@@ -74,13 +81,9 @@ def _compare(options: argparse.Namespace) -> int:
             raise UsageError("No inputs: give --inputs FILE.npz, --random SHAPE, or --env ID.")
         report = compare(*models, inputs=inputs, **limits)
     if options.json:
-        try:
+        with writing(f"--json: {options.json}"):
             report.save(options.json)
-        except OSError as error:
-            raise ParityError(f"--json: {options.json} could not be written: {error}") from error
     if options.save:
-        try:
+        with writing(f"--save: {options.save}"):
             report.save_divergences(options.save)
-        except OSError as error:
-            raise ParityError(f"--save: {options.save} could not be written: {error}") from error
     return show(report)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parity import __version__
-from parity.commands.printing import put
+from parity.commands.shared import put
 from parity.errors import FrameworkMissing
 from parity.escape import for_terminal
 from parity.frameworks import FRAMEWORKS, load

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from parity.commands.printing import put
+from parity.commands.shared import put
 from parity.errors import UsageError
 
 FILE = "parity-history.sqlite"
@@ -68,13 +68,11 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from parity.baseline.gate import FACTOR
+    from parity.baseline.gate import factor_of
     from parity.history.render import Shown
     from parity.history.store import reading
 
-    factor = FACTOR if options.factor is None else options.factor
-    if not 1 <= factor < float("inf"):
-        raise UsageError(f"--factor: {factor:g} is no factor; give 1 or more.")
+    factor = factor_of(options.factor, "--factor")
     with reading(Path(options.file)) as history:
         shown = Shown(history, options.comparison, options.layer, options.against, factor)
         put(shown.text())

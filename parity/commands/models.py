@@ -15,6 +15,7 @@ from typing import Any
 
 from parity.errors import ModelError, ParityError, UsageError
 from parity.frameworks import FRAMEWORKS, LIBRARIES, aliases
+from parity.inputs.binding import signature_of
 from parity.model import Model, wrap
 from parity.progress import say
 
@@ -180,22 +181,22 @@ def _builds(thing: object) -> bool:
     """Whether `thing` is a class or function that can be called with no arguments at all."""
     if not (inspect.isroutine(thing) or inspect.isclass(thing) or isinstance(thing, partial)):
         return False
-    try:
-        parameters = inspect.signature(thing).parameters.values()
-    except (TypeError, ValueError):
+    signature = signature_of(thing)
+    if signature is None:
         return False
     optional: list[object] = [inspect.Parameter.VAR_KEYWORD]
     if inspect.isclass(thing):  # a function of any number of arguments is one over tensors
         optional.append(inspect.Parameter.VAR_POSITIONAL)
-    return all(one.default is not one.empty or one.kind in optional for one in parameters)
+    return all(
+        one.default is not one.empty or one.kind in optional
+        for one in signature.parameters.values()
+    )
 
 
 def _needed(thing: Any) -> str:
     """The arguments that a class cannot be built without, after a colon, where it says so."""
-    try:
-        parameters = inspect.signature(thing).parameters.values()
-    except (TypeError, ValueError):
-        return ""
+    signature = signature_of(thing)
+    parameters = signature.parameters.values() if signature is not None else ()
     kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     names = [one.name for one in parameters if one.default is one.empty and one.kind not in kinds]
     return f": {', '.join(names)}" if names else ""

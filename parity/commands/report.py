@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from parity.commands.printing import put
-from parity.commands.shared import check_writable
-from parity.errors import ParityError, UsageError
+from parity.commands.shared import check_writable, put, writing
+from parity.errors import UsageError
 from parity.escape import for_terminal
 from parity.progress import say
 from parity.report.bar import bar
@@ -35,12 +34,9 @@ def _report(options: argparse.Namespace) -> int:
     from parity.report.html.render import save
     from parity.report.schema import read
 
-    try:
-        with bar():
-            say("drawing the page")
-            advice = "Name a file that report.save or --parity-report wrote."
-            save(options.output, read(options.saved, advice))
-    except OSError as error:
-        raise ParityError(f"--output: {options.output} could not be written: {error}") from error
+    with writing(f"--output: {options.output}"), bar():
+        say("drawing the page")
+        advice = "Name a file that report.save or --parity-report wrote."
+        save(options.output, read(options.saved, advice))
     put(f"wrote {for_terminal(options.output)}")
     return 0

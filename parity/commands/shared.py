@@ -1,4 +1,4 @@
-"""What several commands share: the options for inputs, checks of files, the report on screen."""
+"""What several commands share: the options for inputs, checks of files, what is printed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.atomic import write_whole
-from parity.commands.printing import put
 from parity.errors import ParityError, UsageError
 
 if TYPE_CHECKING:
@@ -103,10 +104,44 @@ def check_writable(path: str, option: str = "--json") -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    try:
+    with writing(path):
         write_whole(path, f"{text}\n".encode())
+
+
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Says so where a file, or a folder, cannot be written."""
+    try:
+        yield
     except OSError as error:
-        raise ParityError(f"{path} could not be written: {error}") from error
+        raise ParityError(f"{what} could not be written: {error}") from error
+
+
+def put(text: str = "") -> None:
+    """Prints; whoever closed the pipe is left in peace, and what follows goes nowhere.
+
+    Raises:
+        ParityError: it cannot be written, as on a full disk.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _let_go()
+    except OSError as error:
+        _let_go()
+        raise ParityError(f"what is to be printed could not be written: {error}.") from error
+
+
+def flush() -> None:
+    """Ends what others printed, as argparse does: at its end Python would complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _let_go()
+
+
+def _let_go() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show(report: Report) -> int:

@@ -6,7 +6,6 @@ import argparse
 import json
 from typing import Any
 
-from parity.commands.printing import put
 from parity.commands.shared import (
     EXIT_CODES,
     FORM,
@@ -15,6 +14,7 @@ from parity.commands.shared import (
     check_names,
     check_writable,
     inputs_from,
+    put,
     show,
     write_text,
 )

@@ -6,13 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from parity.commands.printing import put
 from parity.commands.shared import (
     FORM,
     add_inputs,
     check_names,
     check_writable,
     inputs_from,
+    put,
     write_text,
 )
 from parity.escape import for_terminal

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import ceil, inf, log10
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -15,9 +16,12 @@ from parity.errors import UsageError
 from parity.escape import on_one_line
 from parity.format import count
 from parity.history.changes import Course, Move, course
-from parity.history.plot import levels, spark
 from parity.history.store import History, Run
 
+STEPS = 40  # in a sparkline
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_GAP = "·"
+_DECADES = 2.0  # a plot covers at least as many: less is no movement
 _MOST_LAYERS = 10  # that are as they were
 _BAR = 20
 _WIDTH = 100  # where it is no terminal
@@ -152,11 +156,9 @@ def _words(was: str, now: str) -> str:
 
 
 def _stated(move: Move) -> str:
-    where = f" at {move.first.where}" if move.first.where else ""
-    over = "" if move.lasts else ", and no longer is"
+    first, over = move.first, "" if move.lasts else ", and no longer is"
     return (
-        f"{move.first.what}{where}: was {move.first.was}, then {move.first.now}; first in "
-        f"{move.run}{over}"
+        f"{first.what}{first.place}: was {first.was}, then {first.now}; first in {move.run}{over}"
     )
 
 
@@ -230,3 +232,40 @@ def _short(layer: Layer | None) -> str:
 
 def _rounding(layer: Layer | None) -> str:
     return "–" if layer is None else f"{layer.rounding:.1e}"
+
+
+# --- differences over runs, on a log axis: what is below rounding is level ------------------------
+
+
+def spark(layers: Sequence[Layer | None]) -> str:
+    """A step for each run, or for as many as fit; a dot where the layer was not compared."""
+    heights = levels(layers)
+    each = ceil(len(heights) / STEPS)
+    parts = [heights[at : at + each] for at in range(0, len(heights), each)]
+    text = ""
+    for part in parts:
+        known = [one for one in part if one is not None]
+        text += _HEIGHTS[round(max(known) * (len(_HEIGHTS) - 1))] if known else _GAP
+    return text
+
+
+def levels(layers: Sequence[Layer | None]) -> list[float | None]:
+    """How high each difference is between the lowest and the highest, in 0..1; 0.0 is lowest."""
+    values = [None if layer is None else _value(layer) for layer in layers]
+    known = [log10(one) for one in values if one and one < inf]
+    low = min(known, default=0.0)
+    if 0.0 in values:
+        low -= _DECADES  # whatever is not 0.0 stands above it
+    span = max(max(known, default=0.0) - low, _DECADES)
+    return [
+        None
+        if one is None or layer is None
+        else min((log10(one) - low) / span, 1.0)
+        if one and layer.difference
+        else 0.0
+        for layer, one in zip(layers, values, strict=True)
+    ]
+
+
+def _value(layer: Layer) -> float | None:
+    return None if layer.difference is None else max(layer.difference, layer.rounding)

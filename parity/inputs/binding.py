@@ -19,13 +19,15 @@ from parity.errors import InputError
 from parity.frameworks import load
 from parity.model import (
     Inputs,
-    Items,
     Model,
     fields_of,
     flatten_given,
+    is_container,
     is_record,
     map_given,
     name_of,
+    parts_of,
+    through,
     with_lists,
 )
 
@@ -264,10 +266,6 @@ def _whole(inputs: Inputs) -> Inputs:
     return inputs[0] if one and is_container(inputs[0]) else inputs
 
 
-def is_container(thing: object) -> bool:
-    return isinstance(thing, (tuple, Mapping)) or is_record(thing)
-
-
 def _in_order(
     own: inspect.Signature, reference: inspect.Signature | None, whole: Inputs
 ) -> tuple[tuple[str, str], ...]:
@@ -278,7 +276,7 @@ def _in_order(
     """
     if isinstance(whole, tuple) and not is_record(whole):
         return ()
-    names = [*(fields_of(whole) if is_record(whole) else whole)]
+    names = [*parts_of(whole)]
     if len(names) > 1 and not is_record(whole):
         known = [name for name in (reference.parameters if reference else ()) if name in names]
         if len(known) < len(names):
@@ -306,16 +304,12 @@ def _in_order(
 
 def _with_dicts(inputs: Inputs) -> Inputs:
     """Dicts in place of what has fields."""
-    if is_record(inputs):
-        inputs = fields_of(inputs)
-    return _through(_with_dicts, inputs)
+    return through(_with_dicts, fields_of(inputs) if is_record(inputs) else inputs)
 
 
 def _with_tuples(inputs: Inputs) -> Inputs:
     """Tuples in place of what has fields, in their order."""
-    if is_record(inputs):
-        inputs = tuple(fields_of(inputs).values())
-    return _through(_with_tuples, inputs)
+    return through(_with_tuples, tuple(parts_of(inputs).values()) if is_record(inputs) else inputs)
 
 
 def _with_fields(inputs: Inputs) -> Inputs:
@@ -323,14 +317,14 @@ def _with_fields(inputs: Inputs) -> Inputs:
     if not isinstance(inputs, Mapping) or not all(
         isinstance(key, str) and key.isidentifier() for key in inputs
     ):
-        return _through(_with_fields, inputs)
+        return _with_fields_within(inputs)
     made = dataclasses.make_dataclass("Inputs", list(inputs), eq=False)
     return made(*(_with_fields(item) for item in inputs.values()))
 
 
 def _with_fields_within(inputs: Inputs) -> Inputs:
     """Likewise, where the dict of all inputs has the names of arguments."""
-    return _through(_with_fields, inputs)
+    return inputs if is_record(inputs) else through(_with_fields, inputs)
 
 
 def _with_arrays(from_numpy: Callable[[Any], Any], inputs: Inputs) -> Inputs:
@@ -348,20 +342,9 @@ def _is_number(item: object) -> bool:
     return isinstance(item, (int, float)) and not isinstance(item, (bool, np.generic))
 
 
-def _through(change: Callable[[Inputs], Inputs], inputs: Inputs) -> Inputs:
-    """The same container, with every part changed."""
-    if isinstance(inputs, Mapping):
-        return {key: change(item) for key, item in inputs.items()}
-    if isinstance(inputs, tuple) and not is_record(inputs):
-        items = map(change, inputs)
-        return Items(items) if isinstance(inputs, Items) else tuple(items)
-    return inputs
-
-
 def _outline(thing: Any) -> Any:
     """What is the same for structures that hold the same in the same containers."""
-    if is_record(thing):
-        return type(thing).__name__, _outline(fields_of(thing))
-    if isinstance(thing, Mapping):
-        return {key: _outline(item) for key, item in thing.items()}
-    return tuple(map(_outline, thing)) if isinstance(thing, tuple) else id(thing)
+    if not is_container(thing):
+        return id(thing)
+    kind = type(thing).__name__ if is_record(thing) else isinstance(thing, Mapping)
+    return kind, {key: _outline(item) for key, item in parts_of(thing).items()}

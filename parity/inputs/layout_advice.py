@@ -5,11 +5,14 @@ Or on states that have the axis of a recurrent layer's layers, or lack it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import chain
+
 import numpy as np
 
 from parity.errors import ModelError
+from parity.inputs import preprocessing
 from parity.inputs.fitting import fitted
-from parity.inputs.preprocessing import record as record_model
 from parity.model import Inputs, Model, flatten_inputs, map_arrays
 from parity.tape import Array, Tape
 
@@ -29,15 +32,29 @@ def record(model: Model, reference: Model | None, inputs: Inputs) -> tuple[Model
     try:
         return fitted(model, reference, inputs)
     except ModelError as error:
-        advice = _advice(model, reference, inputs) or _of_states(model, reference, inputs)
-        if advice is None:
-            raise
-        python, command = advice
-        raise ModelError(f"{error}\n{python}", f"{error}\n{command}") from error.__cause__
+        given = model, reference, inputs
+        for moved, advise in chain(_channels(*given), _states(*given)):
+            other = map_arrays(moved, inputs)
+            shapes = [array.shape for array in flatten_inputs(other).values()]
+            if shapes == [array.shape for array in flatten_inputs(inputs).values()]:
+                continue
+            try:
+                preprocessing.record(model, other)
+            except Exception:
+                continue
+            runs, script, command = advise(", ".join(map(str, shapes)))
+            text = f"{error}\nIt runs {runs}"
+            raise ModelError(text + script, text + command) from error.__cause__
+        raise
 
 
-def _advice(model: Model, reference: Model | None, inputs: Inputs) -> tuple[str, str] | None:
-    """What to do in a script and on the command line; None where moved channels do not help."""
+# What a model runs on, and what to do about it in a script and on the command line.
+_Advice = tuple[str, str, str]
+_Trial = tuple[Callable[[Array], Array], Callable[[str], _Advice]]
+
+
+def _channels(model: Model, reference: Model | None, inputs: Inputs) -> Iterator[_Trial]:
+    """Channels moved to the last axis, and to the first."""
     ranks = {array.ndim for array in flatten_inputs(inputs).values()} & {3, 4, 5}
     images = 4 in ranks
     for source, target in ((1, -1), (-1, 1)) if ranks else ():
@@ -46,20 +63,19 @@ def _advice(model: Model, reference: Model | None, inputs: Inputs) -> tuple[str,
             there = array.ndim == 4 if images else array.ndim in ranks
             return np.moveaxis(array, source, target) if there else array
 
-        other = map_arrays(moved, inputs)
-        try:
-            record_model(model, other)
-        except Exception:
-            continue
-        return _told(model, reference, other, "NHWC" if target < 0 else "NCHW", images)
-    return None
+        def advise(shapes: str, target: int = target) -> _Advice:
+            place, layout = ("last", "NHWC") if target < 0 else ("first", "NCHW")
+            runs = f"with channels {place}, on inputs of shape {shapes}."
+            return runs, *_of_channels(model, reference, layout, images)
+
+        yield moved, advise
 
 
-def _of_states(model: Model, reference: Model | None, inputs: Inputs) -> tuple[str, str] | None:
-    """The same of states: those of torch have a first axis, of the layers of a recurrent layer."""
+def _states(model: Model, reference: Model | None, inputs: Inputs) -> Iterator[_Trial]:
+    """States without the first axis that torch's have, of a recurrent layer's layers, or with."""
     arrays = list(flatten_inputs(inputs).values())
     if reference is None or model is reference or len(arrays) < 2:
-        return None
+        return
     first = arrays[0]
 
     def without(array: Array) -> Array:
@@ -68,57 +84,48 @@ def _of_states(model: Model, reference: Model | None, inputs: Inputs) -> tuple[s
     def with_axis(array: Array) -> Array:
         return array[None] if array.ndim == 2 and array is not first else array
 
-    for said, moved in (("no first axis", without), ("a first axis of length 1", with_axis)):
-        other = map_arrays(moved, inputs)
-        shapes = [array.shape for array in flatten_inputs(other).values()]
-        if shapes == [array.shape for array in arrays]:
-            continue
-        try:
-            record_model(model, other)
-        except Exception:
-            continue
-        runs = (
-            f"It runs on states with {said}, which is of a recurrent layer's layers: on inputs of "
-            f"shape {', '.join(map(str, shapes))}. Give it inputs of its own: "
-        )
-        command = "name a function of no arguments that returns "
-        written = "parity.wrap(model, inputs=...)."
-        return f"{runs}{written}", f"{runs}{command}{written}"
-    return None
+    for axis, moved in (("no first axis", without), ("a first axis of length 1", with_axis)):
+
+        def advise(shapes: str, axis: str = axis) -> _Advice:
+            runs = f"on states with {axis}, which is of a recurrent layer's layers: on inputs of "
+            own = "parity.wrap(model, inputs=...)."
+            return (
+                f"{runs}shape {shapes}. Give it inputs of its own: ",
+                own,
+                f"name a function of no arguments that returns {own}",
+            )
+
+        yield moved, advise
 
 
-def _told(
-    model: Model, reference: Model | None, inputs: Inputs, layout: str, images: bool
+def _of_channels(
+    model: Model, reference: Model | None, layout: str, images: bool
 ) -> tuple[str, str]:
-    """The advice, where a model runs on `inputs`, whose channels lie as in `layout`."""
-    shapes = ", ".join(str(array.shape) for array in flatten_inputs(inputs).values())
-    place = "last" if layout == "NHWC" else "first"
-    runs = f"It runs with channels {place}, on inputs of shape {shapes}."
+    """What to do in a script and on the command line, where a model runs on that layout."""
     if reference is None:
-        return f"{runs} Give them so.", f"{runs} Give them so."
+        return (" Give them so.",) * 2
     if model is reference:
-        runs += " Inputs are laid out as the first model takes them: give them so"
+        so = " Inputs are laid out as the first model takes them: give them so"
         if layout == "NCHW" or not images:
-            return f"{runs}.", f"{runs}."
+            return (f"{so}.",) * 2
         return (
-            f"{runs}, and say it: parity.wrap(model, input_layout='NHWC').",
-            f"{runs}, and say it behind its name, as in nets:reference@NHWC.",
+            f"{so}, and say it: parity.wrap(model, input_layout='NHWC').",
+            f"{so}, and say it behind its name, as in nets:reference@NHWC.",
         )
     taken = model.input_layout or reference.input_layout or "NCHW"
     if not images or model.inputs is not None or (taken, layout) == ("NHWC", "NHWC"):
-        own = "Give it inputs of its own"
+        own = " Give it inputs of its own:"
         return (
-            f"{runs} {own}: parity.wrap(model, inputs=array).",
-            f"{runs} {own}: name a function of no arguments that returns "
-            "parity.wrap(model, inputs=array).",
+            f"{own} parity.wrap(model, inputs=array).",
+            f"{own} name a function of no arguments that returns parity.wrap(model, inputs=array).",
         )
     if taken == layout:  # NCHW, so that what was given is the other
         return (
-            f"{runs} Say how both take them: parity.wrap(reference, input_layout='NHWC') and "
+            " Say how both take them: parity.wrap(reference, input_layout='NHWC') and "
             "parity.wrap(model, input_layout='NCHW').",
-            f"{runs} Say how both take them, as in nets:reference@NHWC nets:port@NCHW.",
+            " Say how both take them, as in nets:reference@NHWC nets:port@NCHW.",
         )
     return (
-        f"{runs} Say so: parity.wrap(model, input_layout={layout!r}).",
-        f"{runs} Say so behind its name, as in nets:port@{layout}.",
+        f" Say so: parity.wrap(model, input_layout={layout!r}).",
+        f" Say so behind its name, as in nets:port@{layout}.",
     )

@@ -43,20 +43,8 @@ def _rank(names: Sequence[str], outputs: Sequence[str]) -> tuple[int, ...]:
 
 def _behind(tape: Tape, value: int) -> set[int]:
     """The parameters that a value is computed from; only what is trained is shared."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        producer = tape.producer(one)
-        if producer is not None:
-            stack.extend(producer.inputs)
-        elif tape.values[one].kind == "parameter":
-            found.add(one)
-    return found
+    walk = tape.graph.backward([value], lambda value, op: True)
+    return {one for one, op in walk if op is None and tape.values[one].kind == "parameter"}
 
 
 def _layers(tape: Tape, leaves: Sequence[int]) -> tuple[str, ...]:

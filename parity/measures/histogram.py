@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,64 +15,36 @@ CELLS = 64  # along each side of a map
 _NARROW = 1e-9  # of the largest value
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """Counts between edges that are equally far apart; none where nothing finite is to be counted.
+def spread(capture: Capture) -> dict[str, Any] | None:
+    """How the values that leave a divergence differ, as docs/report.md has it.
 
-    Attributes:
-        counts: one row for each array that was counted.
+    None where they cannot be subtracted.
     """
-
-    edges: tuple[float, ...]
-    counts: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How the values that leave a divergence differ.
-
-    Attributes:
-        shape: of the value, in the reference's layout.
-        values: of the reference's and of the candidate's values.
-        differences: of the candidate's minus the reference's.
-        axes: for each axis the largest absolute difference in each of up to `CELLS` equal parts;
-            inf where one model's value is NaN or infinite and the other's is not.
-        map_axes: the two axes along which that varies most; None where fewer are longer than 1.
-        map: the largest absolute difference by those two, up to `CELLS` squared.
-    """
-
-    shape: tuple[int, ...]
-    values: Histogram
-    differences: Histogram
-    axes: tuple[tuple[float, ...], ...]
-    map_axes: tuple[int, int] | None
-    map: tuple[tuple[float, ...], ...]
-
-
-def spread(capture: Capture) -> Spread | None:
-    """Measures a divergence's values; None where they cannot be subtracted."""
-    if capture.reference.shape != capture.candidate.shape or not capture.reference.size:
+    sides = capture.reference, capture.candidate
+    if sides[0].shape != sides[1].shape or not sides[0].size:
         return None
-    if any(array.dtype.kind not in "fiub" for array in (capture.reference, capture.candidate)):
+    if any(array.dtype.kind not in "fiub" for array in sides):
         return None
-    reference, candidate = (
-        mask_sentinels(array.astype(np.float64, copy=False))
-        for array in (capture.reference, capture.candidate)
-    )
+    reference, candidate = (mask_sentinels(one.astype(np.float64, copy=False)) for one in sides)
     with np.errstate(all="ignore"):
         gap = candidate - reference
-    differences = _histogram(gap)
     size = _magnitude(reference, candidate, gap)
     axes = tuple(_coarse(size, (axis,)) for axis in range(size.ndim))
+    edges, (first, second) = _histogram(reference, candidate)
+    gap_edges, (counts,) = _histogram(gap)
     chosen = _most_varied(size.shape, axes)
-    return Spread(
-        shape=size.shape,
-        values=_histogram(reference, candidate),
-        differences=differences,
-        axes=tuple(_numbers(profile) for profile in axes),
-        map_axes=chosen,
-        map=tuple(_numbers(row) for row in _coarse(size, chosen)) if chosen else (),
-    )
+    return {
+        "shape": size.shape,
+        "values": {"edges": edges, "reference": first, "candidate": second},
+        "differences": {"edges": gap_edges, "counts": counts},
+        "axes": [
+            {"size": length, "largest": _numbers(profile)}
+            for length, profile in zip(size.shape, axes, strict=True)
+        ],
+        "map": {"axes": chosen, "largest": [_numbers(row) for row in _coarse(size, chosen)]}
+        if chosen
+        else None,
+    }
 
 
 def _magnitude(reference: Array, candidate: Array, gap: Array) -> Array:
@@ -108,25 +79,26 @@ def _most_varied(shape: tuple[int, ...], profiles: tuple[Array, ...]) -> tuple[i
     return min(first, second), max(first, second)
 
 
-def _histogram(*arrays: Array) -> Histogram:
-    """Counts of what is finite, between common edges."""
+def _histogram(*arrays: Array) -> tuple[list[float], list[list[int]]]:
+    """Equally distant edges, and for each array how many of its finite values lie between.
+
+    They are empty where nothing finite is to be counted.
+    """
+    nothing: tuple[list[float], list[list[int]]] = [], [[] for _ in arrays]
     finite = [array[np.isfinite(array)] for array in arrays]
-    filled = [array for array in finite if array.size]
-    if not filled:
-        return Histogram((), ())
-    low = min(float(array.min()) for array in filled)
-    high = max(float(array.max()) for array in filled)
+    together = np.concatenate(finite)
+    if not together.size:
+        return nothing
+    low, high = float(together.min()), float(together.max())
     most = max(abs(low), abs(high))
     if high - low <= _NARROW * most:  # one value, but for rounding: bins around it
         low, high = low - most / 2, high + most / 2
     bins = np.linspace(low, high, BINS + 1) if np.isfinite(high - low) else np.zeros(2)
     if not (np.diff(bins) > 0).all():
-        return Histogram((), ())
-    counts = tuple(tuple(np.histogram(array, bins)[0].tolist()) for array in finite)
-    return Histogram(_numbers(bins, 9), counts)
+        return nothing
+    return _numbers(bins, 9), [np.histogram(array, bins)[0].tolist() for array in finite]
 
 
-def _numbers(array: Array, digits: int = 3) -> tuple[float, ...]:
+def _numbers(array: Array, digits: int = 3) -> list[float]:
     """With as many digits as a drawing needs."""
-    found: list[Any] = array.tolist()
-    return tuple(float(f"{number:.{digits}g}") for number in found)
+    return [float(f"{number:.{digits}g}") for number in array.tolist()]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from parity.matching.axis_order import Order
 from parity.matching.match import Match, Side
 from parity.matching.source_layout import WrittenLayout
 from parity.numerics.difference import Difference, measure, relative_difference
@@ -71,17 +72,16 @@ class _Table:
         self.repaired = repaired
         self.ends = ends
         diverged = [end for end, kind in ends.items() if kind == "divergence"]
-        self.affected = _affected(repaired, diverged)
+        graph = repaired.side.tape.graph
+        self.affected = {*diverged}.union(*map(graph.descendants, diverged))
         self.local = _local_errors(repaired, values)
         self.entering = _entering(repaired.side.tape, values)
         self.totals: dict[int, float] = {}
 
     def row(self, stage: _Stage, other: _Stage, a: int, b: int) -> LayerRow:
         pair = self.repaired.pairs.get(b)
-        if pair is not None:
-            difference = _measure(self.repaired, pair.reference, b)
-        else:
-            difference = _measure_plain(self.repaired, a, b)
+        order = None if pair is None else pair.order
+        difference = _measure(self.repaired, a if pair is None else pair.reference, b, order)
         kinds = [self.ends[value] for value in other.values if value in self.ends]
         if "divergence" in kinds:
             verdict = "diverged"
@@ -92,12 +92,10 @@ class _Table:
         if difference is not None:
             self.totals[b] = difference.relative
         tapes = self.repaired.reference.tape, self.repaired.side.tape
-        shapes, order = (tapes[0].values[a].shape, tapes[1].values[b].shape), None
-        if pair is not None:
-            order = pair.order
-            if pair.reference == a:  # and not a copy of it
-                written = WrittenLayout(self.repaired, (a, b), order)
-                shapes, order = written.shapes, written.order or order
+        shapes = tapes[0].values[a].shape, tapes[1].values[b].shape
+        if pair is not None and pair.reference == a:  # and not a copy of it
+            written = WrittenLayout(self.repaired, (a, b), pair.order)
+            shapes, order = written.shapes, written.order or pair.order
         return LayerRow(
             stage.name,
             other.name,
@@ -174,22 +172,16 @@ def _entering(tape: Tape, values: Collection[int]) -> dict[int, set[int]]:
     return found
 
 
-def _measure(repaired: Match, a: int, b: int) -> Difference | None:
+def _measure(repaired: Match, a: int, b: int, order: Order | None) -> Difference | None:
     """The difference as the models ran, the reference laid out as the candidate."""
     tapes = repaired.reference.tape, repaired.side.tape
     reference = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
     candidate = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
-    if not repaired.pairs[b].order.takes(reference):
-        return None
-    laid_out = repaired.pairs[b].order.apply(reference)
+    if order is not None:
+        if not order.takes(reference):
+            return None
+        reference = order.apply(reference)
     # how many a random draw picks may depend on what was drawn
-    return measure(laid_out, candidate) if laid_out.shape == candidate.shape else None
-
-
-def _measure_plain(repaired: Match, a: int, b: int) -> Difference | None:
-    tapes = repaired.reference.tape, repaired.side.tape
-    reference = tapes[0].adapter.to_numpy(tapes[0].recorded[a])
-    candidate = tapes[1].adapter.to_numpy(tapes[1].recorded[b])
     return measure(reference, candidate) if reference.shape == candidate.shape else None
 
 
@@ -223,15 +215,6 @@ def _partners(repaired: Match, home: Collection[int]) -> dict[int, tuple[int, in
             copy = by_print.get(repaired.reference.print(value.id))
             if copy is not None and repaired.reference.informative(value.id):
                 found[value.id] = copy
-    return found
-
-
-def _affected(repaired: Match, ends: Iterable[int]) -> set[int]:
-    """Values of the candidate that depend on where it diverges."""
-    found = set(ends)
-    for op in repaired.side.tape.ops:
-        if not found.isdisjoint(op.inputs):
-            found.update(op.outputs)
     return found
 
 

@@ -307,22 +307,23 @@ def _hidden(
         if name in library and all(isinstance(one, int) for one in held):
             continue
         read = answers_from(type(thing), name)
-        given = [leaf for path, leaf in found if _answers(path[len(keys) :]) & read]
+        given = [
+            leaf
+            for path, leaf in found
+            for first in path[len(keys) : len(keys) + 1]
+            if isinstance(first, Answer) and first in read
+        ]
         if sum(map(_size, held)) > sum(map(_size, given)):
             setting = all(isinstance(one, int) for one in held)
             yield name, Setting(Private(item)) if setting else Private(item)
         elif (held or isinstance(item, _SCALARS)) and methods_from(type(thing), name):
-            yield name, Private(_as_array(item, is_tensor))
+            array = foreign(item) if _is_array(item, is_tensor) else None
+            yield name, Private(item if array is None else array.array)
         elif not held and states_how(item) and methods_from(type(thing), name):
             yield name, Setting(Private(item))
 
 
 _SCALARS = (int, float, complex)
-
-
-def _answers(path: tuple[Any, ...]) -> set[str]:
-    """The property by which a path begins, if it does."""
-    return {key for key in path[:1] if isinstance(key, Answer)}
 
 
 def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) -> Iterator[Any]:
@@ -345,12 +346,6 @@ def _numbers(thing: Any, is_tensor: Callable[[object], bool], seen: set[int]) ->
 
 def _is_array(thing: Any, is_tensor: Callable[[object], bool]) -> bool:
     return is_tensor(thing) or _is_numeric(thing) or foreign(thing) is not None
-
-
-def _as_array(thing: Any, is_tensor: Callable[[object], bool]) -> Any:
-    """A tensor as an array of NumPy's; anything else as it is."""
-    found = foreign(thing) if _is_array(thing, is_tensor) else None
-    return thing if found is None else found.array
 
 
 def _size(leaf: Any) -> int:

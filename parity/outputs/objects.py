@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.code_owners import (
     codes,
+    codes_of_libraries,
     getter,
     is_bound,
     is_defined_by_the_user,
@@ -186,15 +187,11 @@ def _names(thing: Any, ask: bool) -> list[str]:
 
 def private(thing: Any) -> dict[str, Any]:
     """The private attributes of an object."""
-    return {name: getattr(thing, name, None) for name in _held(thing) if name[:1] == "_"}
+    return {name: item for name, item in attributes(thing).items() if name[:1] == "_"}
 
 
 def attributes(thing: Any) -> dict[str, Any]:
     """All that an object holds, in slots too."""
-    return {name: getattr(thing, name, None) for name in _held(thing)}
-
-
-def _held(thing: Any) -> list[str]:
     slots = [
         name
         for base in type(thing).__mro__
@@ -203,18 +200,12 @@ def _held(thing: Any) -> list[str]:
     ]
     names = dict.fromkeys((*getattr(thing, "__dict__", {}), *slots))
     names.pop("__dict__", None)  # of a namespace: its attributes, not one of them
-    return list(names)
+    return {name: getattr(thing, name, None) for name in names}
 
 
 def named_by_a_library(cls: type) -> set[str]:
     """The names that code of the libraries' classes uses, of which a class is made."""
-    return {
-        name
-        for base in cls.__mro__
-        if not is_defined_by_the_user(base)
-        for member in vars(base).values()
-        for name in _names_in(member)
-    }
+    return {name for code in codes_of_libraries(cls) for name in code.co_names}
 
 
 def answers_from(cls: type, attribute: str) -> set[str]:
@@ -298,7 +289,8 @@ def _asked(thing: Any, names: Iterable[str]) -> dict[str, Any]:
         if isinstance(item, _BEHAVIOUR):
             if getattr(item, "__self__", None) is thing:
                 continue
-            if not is_users_class(type(thing)) and _is_of_no_user(item):
+            own = isinstance(item, types.FunctionType) and not is_users_function(item)
+            if own and not is_users_class(type(thing)):
                 continue  # a library's own default, as a formatter
             setting = not (name in given and (is_of_the_user(item) or is_bound(item)))
         else:
@@ -343,11 +335,6 @@ def states_how(thing: Any) -> bool:
         items = thing.values() if isinstance(thing, dict) else thing
         return any(states_how(one) for one in items if type(one) not in (list, tuple, dict))
     return is_of_the_user(thing) or known_by_name(thing) or is_users_class(type(thing))
-
-
-def _is_of_no_user(thing: object) -> bool:
-    """Whether a thing is a function that a library wrote, of whatever it was made."""
-    return isinstance(thing, types.FunctionType) and not is_users_function(thing)
 
 
 def _returned(cls: type) -> list[str]:

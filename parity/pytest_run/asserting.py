@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from parity.errors import FrameworkMissing, ParityError
-from parity.pytest_run.failure import NotParity, called_from
+from parity.escape import for_terminal
 from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING, SUMMED
 from parity.pytest_run.summary_data import compared_of, failed
 
@@ -21,6 +23,27 @@ if TYPE_CHECKING:
     from parity.model import Inputs
     from parity.observations.search import Found
     from parity.report.report import Report
+
+
+class NotParity(pytest.fail.Exception, AssertionError):  # type: ignore[name-defined,misc]
+    """The failure of `assert_parity`: an AssertionError that pytest shows as its text alone."""
+
+    __module__ = "builtins"  # pytest's summary then says `NotParity: ...`, as it does of its own
+
+    def __init__(self, text: str) -> None:
+        super().__init__(for_terminal(text), pytrace=False)  # type: ignore[call-arg]
+
+    def __str__(self) -> str:
+        # pytest shows no notes with an exception like this; hypothesis puts its example there
+        return "\n".join([super().__str__(), *getattr(self, "__notes__", ())])
+
+
+def _called_from(depth: int) -> str:
+    """The test's line, as pytest ends a traceback."""
+    from parity.format import relative
+
+    frame = sys._getframe(depth)
+    return f"{relative(f'{frame.f_code.co_filename}:{frame.f_lineno}')}: NotParity"
 
 
 class AssertParity:
@@ -68,9 +91,16 @@ class AssertParity:
             limits(option("--parity-seconds"), option("--parity-gigabytes")),
             limits(seconds, gigabytes),
         ):
-            if observations is not None:
-                return self._search(models, observations, inputs, formula, max_examples)
-            return self._compare(models, inputs, formula)
+            try:
+                if observations is not None:
+                    return self._search(models, observations, inputs, formula, max_examples)
+                return self._compare(models, inputs, formula)
+            except ParityError as error:
+                text = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's
+                self._note(None, text)
+                if isinstance(error, FrameworkMissing):
+                    raise
+                raise NotParity(f"{text}\n\n{_called_from(2)}") from None
 
     def _compare(
         self, models: Sequence[Any], inputs: Inputs, formula: Callable[..., Any] | None
@@ -79,17 +109,10 @@ class AssertParity:
         __tracebackhide__ = True
         from parity.comparison import compare
 
-        try:
-            report = compare(*models, inputs=inputs, formula=formula)
-        except FrameworkMissing as error:
-            self._note(None, str(error))
-            raise
-        except ParityError as error:
-            self._note(None, str(error))
-            raise NotParity(f"{error}\n\n{called_from(3)}") from None
+        report = compare(*models, inputs=inputs, formula=formula)
         accepted = self._note(report)
         if report.verdict != "parity" and not accepted:
-            raise NotParity(f"{report}\n{self._save(report)}\n{called_from(3)}")
+            raise NotParity(f"{report}\n{self._saved(report.save_divergences)}\n{_called_from(3)}")
         return report
 
     def _search(
@@ -111,74 +134,56 @@ class AssertParity:
         test = self._config.stash.get(RUNNING, None)
         if test is None:
             raise NotParity(
-                f"observations= belongs in a test, not in a fixture.\n\n{called_from(3)}"
+                f"observations= belongs in a test, not in a fixture.\n\n{_called_from(3)}"
             )
         test.searches += 1
         started = time.perf_counter()
         key = f"{test.item.nodeid} {test.searches}"
-        try:
-            found = found_by(
-                models, observations, inputs, formula, saved, max_examples=max_examples,
-                name=test.name, key=key, decorations=test.decorations,
-            )  # fmt: skip
-        except FrameworkMissing as error:
-            self._note(None, str(error))
-            raise
-        except ParityError as error:
-            text = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's own
-            self._note(None, text)
-            raise NotParity(f"{text}\n\n{called_from(3)}") from None
+        found = found_by(
+            models, observations, inputs, formula, saved, max_examples=max_examples,
+            name=test.name, key=key, decorations=test.decorations,
+        )  # fmt: skip
         seconds = time.perf_counter() - started
         why = str(found.error) if found.error else None
         self._note(found.report, why, examples=found.examples, seconds=seconds)
         if found.on_random is not None:
             self._note(found.on_random)
         if found.report is None or found.report.verdict != "parity":
-            raise NotParity(f"{describe(found)}\n{self._save_found(found)}\n{called_from(3)}")
+            raise NotParity(
+                f"{describe(found)}\n{self._saved(partial(self._write, found))}\n{_called_from(3)}"
+            )
         return found.report
 
-    def _save_found(self, found: Found) -> str:
-        """Writes the observation and the divergences where `--parity-save` says; what it wrote."""
-        target = self._target()
-        if target is None or found.observation is None:
-            return ""
+    def _write(self, found: Found, folder: Path) -> list[Path]:
+        """Writes what a search found: the observation, and the divergences on it."""
+        if found.observation is None:
+            return []
         from parity.observations.saved import save
 
         test = self._config.stash[RUNNING].item.nodeid
-        root = self._config.rootpath
-        try:
-            script = save(target, test, root, found.observation, found.random)
-            written = [script]
-            if found.report is not None:
-                written += found.report.save_divergences(target)
-            if found.on_random is not None:
-                written += found.on_random.save_divergences(target / "random")
-        except OSError as error:
-            return f"\n--parity-save: {target} could not be written: {error}\n"
-        return f"\nsaved: {', '.join(map(str, written))}\n"
+        script = save(folder, test, self._config.rootpath, found.observation, found.random)
+        written = [script]
+        if found.report is not None:
+            written += found.report.save_divergences(folder)
+        if found.on_random is not None:
+            written += found.on_random.save_divergences(folder / "random")
+        return written
 
-    def _save(self, report: Report) -> str:
-        """Writes the divergences where `--parity-save` says; the line that names them.
+    def _saved(self, write: Callable[[Path], list[Path]]) -> str:
+        """Writes to the test's own folder below that of `--parity-save`; the line that says so.
 
         Hypothesis runs its smallest failing example last, so that is what stays.
         """
-        target = self._target()
-        if target is None or not report.divergences:
-            return ""
-        try:
-            written = report.save_divergences(target)
-        except OSError as error:
-            return f"\n--parity-save: {target} could not be written: {error}\n"
-        return f"\nsaved: {', '.join(map(str, written))}\n"
-
-    def _target(self) -> Path | None:
-        """The test's own folder below the one of `--parity-save`."""
         folder = self._config.getoption("--parity-save")
         if not folder:
-            return None
+            return ""
         test = os.environ.get("PYTEST_CURRENT_TEST", "test").rsplit(" ", 1)[0]
-        found: Path = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
-        return found
+        target = self._config.invocation_params.dir / folder / re.sub(r"[^\w.-]+", "-", test)
+        try:
+            written = write(target)
+        except OSError as error:
+            return f"\n--parity-save: {target} could not be written: {error}\n"
+        return f"\nsaved: {', '.join(map(str, written))}\n" if written else ""
 
     def _note(self, report: Report | None, error: str | None = None, **searched: Any) -> bool:
         """Keeps a comparison for the run's summary and files, or why there was none.

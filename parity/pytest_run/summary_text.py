@@ -8,6 +8,7 @@ from math import isnan
 
 from parity.format import count
 from parity.pytest_run.summary_data import Compared
+from parity.report.sentences import values_matched
 
 VERDICTS = ("parity", "diverged", "unverified")
 _MOST = 3  # of the slowest, and of the worst layers
@@ -57,8 +58,7 @@ def _coverage(found: Sequence[Compared]) -> Iterator[str]:
         compared = sum(one.compared for one in found)
         share = sum(one.matched for one in found) / values if values else 0.0
         yield (
-            f"coverage: {compared} of {count(outputs, 'output')} compared, "
-            f"{share:.0%} of informative values matched"
+            f"coverage: {compared} of {count(outputs, 'output')} compared, {values_matched(share)}"
         )
     examples = sum(one.examples for one in found)
     if examples:

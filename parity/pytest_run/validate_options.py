@@ -10,6 +10,8 @@ from parity import budget
 from parity.errors import FrameworkMissing, ParityError
 from parity.pytest_run.state import FILES, RECORDER
 
+_FACTOR = "parity_baseline_factor"
+
 
 def limits(config: pytest.Config) -> None:
     """Says so where a budget is none."""
@@ -32,11 +34,12 @@ def baseline(session: pytest.Session) -> None:
     if not name and not any(map(config.getoption, FILES)):
         return
     from parity.baseline import session as gate
+    from parity.baseline.gate import factor_of
 
     path = config.invocation_params.dir / name if name else None
     try:
         accepted = gate.load(path, update) if path is not None else {}
-        factor = gate.factor_of(config.getini("parity_baseline_factor"))
+        factor = factor_of(config.getini(_FACTOR), _FACTOR)
     except ParityError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[RECORDER] = recorder = gate.Recorder(accepted)

@@ -8,9 +8,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from parity.escape import on_one_line
 from parity.progress import Step, listening
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 PATIENCE = 2.0  # seconds without a word
 _TERMINATED = 128 + signal.SIGTERM  # as a shell says of what the signal ended
@@ -75,61 +79,55 @@ class _Bar:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._step = Step("starting")
+        self._share = 0.0
         self._closed = False
-        self._live: _Live | None = None
-        self._timer = threading.Timer(PATIENCE, self._show)
+        self._bar: Progress | None = None
+        self._timer = threading.Timer(PATIENCE, self._start)
         self._timer.daemon = True
         self._timer.start()
 
     def update(self, step: Step) -> None:
         with self._lock:
             self._step = step
-            if self._live is not None:
-                self._live.update(step)
+            self._show()
 
     def close(self) -> None:
         self._timer.cancel()
         with self._lock:
             self._closed = True
-            if self._live is not None:
-                self._live.stop()
+            if self._bar is not None:
+                self._bar.stop()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            # here: a quick command does not wait for rich
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TimeRemainingColumn(elapsed_when_finished=True),
+                console=Console(stderr=True),
+                transient=True,
+                refresh_per_second=4,
+                # what a model prints to a pipe stays there
+                redirect_stdout=sys.stdout.isatty(),
+            )
+            self._task = self._bar.add_task("", total=None)
+            self._show()
+            self._bar.start()
 
     def _show(self) -> None:
-        with self._lock:
-            if not self._closed:
-                self._live = _Live(self._step)
-
-
-class _Live:
-    def __init__(self, step: Step) -> None:
-        # here: a quick command does not wait for rich
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            console=Console(stderr=True),
-            transient=True,
-            refresh_per_second=4,
-            # what a model prints to a pipe stays there
-            redirect_stdout=sys.stdout.isatty(),
-        )
-        self._task = self._bar.add_task(on_one_line(step.phase), total=None)
-        self._share = 0.0
-        self.update(step)
-        self._bar.start()
-
-    def update(self, step: Step) -> None:
-        phase = on_one_line(step.phase)
-        if step.share is None:
+        if self._bar is None:
+            return
+        phase, share = on_one_line(self._step.phase), self._step.share
+        if share is None:
             self._bar.update(self._task, description=phase)
             return
-        if step.share < self._share:  # the next comparison
+        if share < self._share:  # the next comparison
             self._bar.reset(self._task)
-        self._share = step.share
-        self._bar.update(self._task, description=phase, total=1.0, completed=step.share)
-
-    def stop(self) -> None:
-        self._bar.stop()
+        self._share = share
+        self._bar.update(self._task, description=phase, total=1.0, completed=share)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
+from typing import TYPE_CHECKING
 
 from parity.format import count, relative, share
-from parity.result import ByFormula, Heads, Trunk
 
-_SHOWN = 5  # layers in a line
+if TYPE_CHECKING:
+    from parity.result import ByFormula, Heads, Trunk
+
+_LAYERS, _PLACES = 5, 3  # in a line
 # Of a note, by its kind: why what differs is no divergence.
 WHY_NO_FAULT = {
     "constant-precision": "as much as constants rounded to float32 explain",
@@ -31,12 +35,24 @@ def place(layer: str, source: str, op: str) -> str:
     return layer or relative(source) or op
 
 
-def proof(confirmed: bool) -> str:
-    return "confirmed" if confirmed else "consistent with the evidence, not proved"
+def operation(reference: str, candidate: str) -> str:
+    """The operation of a divergence: what both models call it, or what each does."""
+    same = reference.lower() == candidate.lower()
+    return candidate if same else f"{reference} against {candidate}"
 
 
-def closest_cause(kind: str, summary: str, removed: float) -> str:
-    return f"closest is {kind} ({summary}), which removes {removed:.0%} of the difference"
+def size(shape: Sequence[int]) -> str:
+    """A shape or an index as it is written."""
+    return f"({', '.join(map(str, shape))})"
+
+
+def cause(confirmed: bool, summary: str) -> str:
+    proof = "confirmed" if confirmed else "consistent with the evidence, not proved"
+    return f"{proof}: {summary}"
+
+
+def closest_cause(kind: str, summary: str, share: float) -> str:
+    return f"closest is {kind} ({summary}), which removes {share:.0%} of the difference"
 
 
 def as_likely(kind: str) -> str:
@@ -67,6 +83,14 @@ def _effect(before: float, after: float) -> str:
     if after > before:
         return f"the outputs differ more, {share(after)} instead of {share(before)}"
     return f"the outputs differ {share(after)} instead of {share(before)}"
+
+
+def outputs_compared(compared: int, total: int) -> str:
+    return f"{compared} of {total} outputs compared"
+
+
+def values_matched(share: float) -> str:
+    return f"{share:.0%} of informative values matched"
 
 
 def formula_lines(found: ByFormula, reference: str, candidate: str) -> Iterator[str]:
@@ -137,13 +161,43 @@ def outputs_lines(heads: Heads, outputs: Sequence[str]) -> Iterator[tuple[str, s
 
 
 def _tensors(trunk: Trunk) -> str:
-    return f"{count(len(trunk.tensors), 'tensor')} of {_listed(trunk.layers)}"
+    return f"{count(len(trunk.tensors), 'tensor')} of {listed(trunk.layers, _LAYERS)}"
 
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _listed(layers: Sequence[str]) -> str:
-    more = len(layers) - _SHOWN
-    return ", ".join(layers[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+# --- equal texts about several places -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A text and the places that it is about.
+
+    Attributes:
+        times: how often.
+        places: of which, each once.
+    """
+
+    text: str
+    times: int
+    places: tuple[str, ...]
+
+    @property
+    def listed(self) -> str:
+        """The first places, and how many more there are."""
+        return listed(self.places, _PLACES)
+
+
+def folded(texts: Iterable[tuple[str, str]]) -> Sequence[Fold]:
+    """Groups places by their text, in the order of the first of each."""
+    found: dict[str, list[str]] = {}
+    for text, place in texts:
+        found.setdefault(text, []).append(place)
+    return [Fold(text, len(places), tuple(dict.fromkeys(places))) for text, places in found.items()]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from parity.escape import on_one_line
 from parity.findings import Divergence, Note, StructuralDifference
 from parity.format import count, relative, share
 from parity.model import full_name
 from parity.report import sentences as say
-from parity.report.folding import folded
-from parity.report.sanitized import names_visible
 from parity.report.table import STYLES, layers_table
 from parity.result import Comparison, Result
 from parity.tape import Site
@@ -23,6 +24,7 @@ from parity.tape import Site
 WIDTH = 100
 _LEAVES = 8  # lines for the parameters that differ at one place
 _MANY_STEPS = 15
+_NAME = 28  # columns
 
 
 def render(report: Result, color: bool = False, width: int = WIDTH) -> str:
@@ -49,7 +51,7 @@ def render(report: Result, color: bool = False, width: int = WIDTH) -> str:
 
 def parts(report: Result, width: int = WIDTH) -> Iterator[RenderableType]:
     """The report, from its headline to the coverage, for a console of rich's."""
-    report = names_visible(report)
+    report = _visible(report)
     yield _headline(report)
     for comparison in report.comparisons:
         yield from _comparison(report, comparison, width)
@@ -104,15 +106,14 @@ def _divergence(
     report: Result, comparison: Comparison, number: int, divergence: Divergence
 ) -> RenderableType:
     head = Text(f"\n{number}. ", "bold red")
-    if divergence.reference.op.lower() == divergence.candidate.op.lower():
-        head.append(divergence.candidate.op, "bold")
-    else:
-        head.append(f"{divergence.reference.op} against {divergence.candidate.op}", "bold")
+    head.append(say.operation(divergence.reference.op, divergence.candidate.op), "bold")
     if divergence.times > 1:
         head.append(f", {divergence.times} times")
     head.append(f": inputs agree, outputs differ {share(divergence.residual)}")
     if divergence.shapes and sorted(divergence.shapes[0]) != sorted(divergence.shapes[1]):
-        head.append(f"; shapes {_shape(divergence.shapes[0])} and {_shape(divergence.shapes[1])}")
+        head.append(
+            f"; shapes {say.size(divergence.shapes[0])} and {say.size(divergence.shapes[1])}"
+        )
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -120,31 +121,26 @@ def _divergence(
         (report.reference.name, divergence.reference, divergence.reference_region),
         (comparison.candidate.name, divergence.candidate, divergence.candidate_region),
     ):
-        grid.add_row(Text(_shorten(name, 28), "bold"), _site(site))
+        short = name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+        grid.add_row(Text(short, "bold"), _site(site))
         others = _other_lines(site, region)
         if others:
             grid.add_row("", Text(f"with {others}", "dim"))
-    lines: list[RenderableType] = [head, Padding(grid, (0, 0, 0, 3))]
     leaves = [*map(str, divergence.leaves)]
     if len(leaves) > _LEAVES:
         leaves[_LEAVES - 1 :] = [f"and {len(leaves) - _LEAVES + 1} more"]
-    for leaf in leaves:
-        lines.append(Padding(Text(leaf), (0, 0, 0, 3)))
+    lines: list[RenderableType] = [grid, *map(Text, leaves)]
     if divergence.detail:
-        lines.append(Padding(Text(divergence.detail), (0, 0, 0, 3)))
+        lines.append(Text(divergence.detail))
     if any(divergence.random):
-        side = (
-            "both models"
-            if all(divergence.random)
-            else (report.reference.name if divergence.random[0] else comparison.candidate.name)
-        )
-        lines.append(Padding(Text(f"{say.RANDOM} in {side}"), (0, 0, 0, 3)))
-    lines.append(Padding(_cause(divergence), (0, 0, 0, 3)))
-    lines.append(Padding(Text(say.downstream(divergence.reconverges), "dim"), (0, 0, 0, 3)))
-    effect = _effect(comparison, divergence)
-    if effect:
-        lines.append(Padding(Text(effect, "dim"), (0, 0, 0, 3)))
-    return Group(*lines)
+        names = report.reference.name, comparison.candidate.name
+        side = "both models" if all(divergence.random) else names[divergence.random.index(True)]
+        lines.append(Text(f"{say.RANDOM} in {side}"))
+    lines += [_cause(divergence), Text(say.downstream(divergence.reconverges), "dim")]
+    if len(comparison.divergences) > 1:  # what this one does, beside the others
+        effect = say.effect(divergence.output_before, divergence.output_after)
+        lines += [Text(effect, "dim")] if effect else []
+    return Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines))
 
 
 def _cause(divergence: Divergence) -> Text:
@@ -157,7 +153,7 @@ def _cause(divergence: Divergence) -> Text:
             text.append(f"; {say.closest_cause(closest.kind, closest.summary, closest.share)}")
         return text
     text.append(cause.kind, "bold")
-    text.append(f", {say.proof(cause.confirmed)}: {cause.summary}")
+    text.append(f", {say.cause(cause.confirmed, cause.summary)}")
     for name, (reference, candidate) in cause.parameters.items():
         text.append(f"\n{name}: {reference} -> {candidate}")
     for fact in cause.evidence:
@@ -177,13 +173,6 @@ def _cause(divergence: Divergence) -> Text:
         text.append("  ->  ")
         text.append(cause.edit[1], "green")
     return text
-
-
-def _effect(comparison: Comparison, divergence: Divergence) -> str:
-    """What this one does to the outputs, where there are others that do something too."""
-    if len(comparison.divergences) < 2:
-        return ""
-    return say.effect(divergence.output_before, divergence.output_after)
 
 
 def _site(site: Site) -> Text:
@@ -206,9 +195,7 @@ def _other_lines(site: Site, region: tuple[Site, ...]) -> str:
         if (other.source, other.layer) != (site.source, site.layer)
     )
     names = [line for line in lines if line and line != relative(site.source)]
-    if len(names) > 3:
-        return f"{', '.join(names[:3])} and {len(names) - 3} more"
-    return ", ".join(names)
+    return say.listed(names, 3)
 
 
 def _alike(notes: Sequence[Note]) -> list[list[Note]]:
@@ -225,8 +212,7 @@ def _alike(notes: Sequence[Note]) -> list[list[Note]]:
 
 def _note(notes: Sequence[Note]) -> RenderableType:
     note = max(notes, key=lambda one: one.residual)
-    where = say.place(note.candidate.layer, note.candidate.source, note.candidate.op)
-    text = f"- {note.kind}: {note.candidate.op} at {where}"
+    text = f"- {note.kind}: {note.candidate.op} at {_place(note.candidate)}"
     if len(notes) > 1:
         text += f", {len(notes)} times,"
     text += f" differs {share(note.residual)}"
@@ -237,7 +223,7 @@ def _note(notes: Sequence[Note]) -> RenderableType:
 
 def _structure(comparison: Comparison) -> Iterator[RenderableType]:
     """What differs in the layers themselves, whatever the weights are."""
-    found = folded((one.headline, _places(one)) for one in comparison.structure)
+    found = say.folded((one.headline, _places(one)) for one in comparison.structure)
     if not found:
         return
     yield Text("\nstructure, without values", "bold")
@@ -253,24 +239,24 @@ def _structure(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def _places(found: StructuralDifference) -> str:
-    return " | ".join(
-        say.place(site.layer, site.source, site.op) if site is not None else "-"
-        for site in (found.reference, found.candidate)
-    )
+    return " | ".join(_place(site) for site in (found.reference, found.candidate))
+
+
+def _place(site: Site | None) -> str:
+    return "-" if site is None else say.place(site.layer, site.source, site.op)
 
 
 def _outputs(comparison: Comparison) -> RenderableType:
     lines = Text()
     random = any(note.kind == "random" for note in comparison.notes)
     for row in comparison.outputs:
-        lines.append(f"output {row.name!r} {_shape(row.reference_shape)}: ")
+        lines.append(f"output {row.name!r} {say.size(row.reference_shape)}: ")
         if row.difference is None:
-            lines.append(f"not comparable with {_shape(row.candidate_shape)}\n")
+            lines.append(f"not comparable with {say.size(row.candidate_shape)}\n")
             continue
         found = row.difference
-        at = ", ".join(map(str, found.index))
         lines.append(
-            f"largest difference {found.largest:.2e} at ({at}): "
+            f"largest difference {found.largest:.2e} at {say.size(found.index)}: "
             f"{found.reference:.7g} and {found.candidate:.7g}"
         )
         if row.decisions is not None:
@@ -289,15 +275,38 @@ def _coverage(comparison: Comparison) -> Text:
     matched = found.reference_matched + found.candidate_matched
     total = found.reference_values + found.candidate_values
     return Text(
-        f"coverage: {found.outputs_compared} of {found.outputs_total} outputs compared, "
+        f"coverage: {say.outputs_compared(found.outputs_compared, found.outputs_total)}, "
         f"{matched} of {total} informative values matched ({found.values:.0%})",
         "dim",
     )
 
 
-def _shape(shape: tuple[int, ...]) -> str:
-    return "(" + ", ".join(map(str, shape)) + ")"
+# --- names that can be shown ----------------------------------------------------------------------
 
 
-def _shorten(name: str, width: int) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _visible(found: Any) -> Any:
+    """Data with every text in it on one line, however deep it lies; arrays are left alone."""
+    if isinstance(found, str):
+        return on_one_line(found)
+    if isinstance(found, Site):
+        return _VisibleSite(on_one_line(found.op), on_one_line(found.layer), found.frames)
+    if isinstance(found, tuple):
+        return tuple(map(_visible, found))
+    if isinstance(found, Mapping):
+        return {_visible(key): _visible(one) for key, one in found.items()}
+    if is_dataclass(found) and not isinstance(found, type):
+        own = {one.name: _visible(getattr(found, one.name)) for one in fields(found)}
+        return replace(found, **own)
+    return found
+
+
+class _VisibleSite(Site):
+    """A site whose line is read where it lies, and shown without what it hides."""
+
+    @property
+    def source(self) -> str:
+        return on_one_line(super().source)
+
+    @property
+    def code(self) -> str:
+        return on_one_line(super().code)

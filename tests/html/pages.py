@@ -85,10 +85,10 @@ def _odd_numbers() -> dict[str, Any]:
         found["divergences"].append(part)
         note = {**found["notes"][0], "residual": value}
         found["notes"].append(note)
-        apart = {**sample.difference(value, value), "cosine": value}
-        apart.update(reference=value, candidate=value)
-        found["layers"].append(sample.layer("odd", "same", apart, rounding=value, local=value))
-        found["outputs"].append(sample.output("odd", apart))
+        off = {**sample.difference(value, value), "cosine": value}
+        off.update(reference=value, candidate=value)
+        found["layers"].append(sample.layer("odd", "same", off, rounding=value, local=value))
+        found["outputs"].append(sample.output("odd", off))
     return sample.report(found)
 
 

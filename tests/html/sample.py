@@ -154,8 +154,8 @@ def diverged(name: str = "Port") -> dict[str, Any]:
     step = {"kind": "parameter", "step": "softmax", "name": "over", "text": "over: 3 -> 5"}
     rows = [
         layer("conv"),
-        layer("ours", "unmatched", None, candidate="", candidate_shape=None),
-        layer("theirs", "unmatched", None, reference="", reference_shape=None),
+        layer("of_reference", "unmatched", None, candidate="", candidate_shape=None),
+        layer("of_candidate", "unmatched", None, reference="", reference_shape=None),
         layer("probabilities", "diverged", difference(0.5, 0.5)),
         layer("head", "inherited", difference(0.7, 0.7)),
     ]

@@ -179,8 +179,8 @@ def test_layers_stand_side_by_side_in_the_order_of_the_data_flow() -> None:
     cells = [[one.text.strip() for one in row.children if isinstance(one, Element)] for row in rows]
     assert [cell[:3] for cell in cells] == [
         ["✓ same", "conv", "conv"],
-        ["○ unmatched", "ours", "–"],
-        ["○ unmatched", "–", "theirs"],
+        ["○ unmatched", "of_reference", "–"],
+        ["○ unmatched", "–", "of_candidate"],
         ["✕ diverged", "probabilities", "probabilities"],
         ["↳ inherited", "head", "head"],
     ]
@@ -239,8 +239,8 @@ def test_what_differs_alike_in_many_places_is_reported_once() -> None:
         for at in [*range(14), 13]
     ]
     found["structure"].append({**found["structure"][0], "text": "epsilon: 1 -> 3"})
-    told = check(render(sample.report(found))).one("ul", kind="structure")
-    items = [one for one in told.children if isinstance(one, Element)]
+    shown = check(render(sample.report(found))).one("ul", kind="structure")
+    items = [one for one in shown.children if isinstance(one, Element)]
     assert [" ".join(one.text.split()) for one in items] == [
         "batch norm, epsilon: 1 -> 2, 15 times, at a0 | b, a1 | b, a2 | b and 11 more "
         + "".join(f"a{at} | b" for at in range(14)),
@@ -282,8 +282,7 @@ def test_a_map_of_one_tone_is_reported_in_words(cells: list[Any], words: str) ->
 def test_labels_of_the_depth_do_not_overlap() -> None:
     verdicts = [(0.0, 0.0), (1e-7, 2e-7), (3.0, 0.0), ("inf", 1e-7)]
     rows = [
-        sample.layer("a", found=sample.difference(apart), rounding=floor)
-        for apart, floor in verdicts
+        sample.layer("a", found=sample.difference(off), rounding=floor) for off, floor in verdicts
     ]
     page = check(render(sample.report(sample.comparison(layers=rows))))
     labels = [

@@ -107,7 +107,7 @@ def test_a_failure_shows_the_observation_the_report_and_one_on_random_inputs(sea
     )
     assert "HealthCheck" not in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
-    assert "observation=" not in result.stdout.str()  # it is told once, above
+    assert "observation=" not in result.stdout.str()  # it is shown once, above
 
 
 # --- hypothesis as its users know it -------------------------------------------------------------
@@ -300,9 +300,9 @@ def test_a_model_that_raises_on_some_observations_fails_with_them(searched):
             "  0: float32 (2, 7)",
         ]
     )
-    told = result.stdout.str()
-    assert "diverged" not in told and "they diverge" not in told
-    assert told.count("[[") == 1 and "observation=" not in told
+    shown = result.stdout.str()
+    assert "diverged" not in shown and "they diverge" not in shown
+    assert shown.count("[[") == 1 and "observation=" not in shown
 
 
 CRASHING = """
@@ -359,10 +359,10 @@ def test_a_crash_is_told_in_every_framework(searched, pytester, model, is_refere
         f"    assert_parity({given}, observations=nets.STRATEGY)\n"
     )
     result.assert_outcomes(failed=1)
-    told = result.stdout.str()
-    assert "the table ends at 1.5" in told and "INTERNALERROR" not in told
-    assert "the smallest observation found on which a model raises (" in told
-    assert "they diverge" not in told
+    shown = result.stdout.str()
+    assert "the table ends at 1.5" in shown and "INTERNALERROR" not in shown
+    assert "the smallest observation found on which a model raises (" in shown
+    assert "they diverge" not in shown
 
 
 # --- failures that replay ------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def entry(name, difference=1e-7):
 
 ENTRIES = {
     "b": entry("b"),
-    "a": Entry("test_a.py::net", True, "parity", {"machine": {}}, generated=True),
+    "a": Entry("test_a.py::net", True, "parity", generated=True, environment={"machine": {}}),
 }
 
 
@@ -170,7 +170,7 @@ layers = {f"l{i}": Layer("same", 1e-7, 2e-7) for i in range(300)}
 for number in range(count):
     with changing(path) as entries:
         name = f"{own} {number}"
-        entries[name] = Entry(name, False, "parity", {}, shares, {}, layers)
+        entries[name] = Entry(name, False, "parity", coverage=shares, layers=layers)
     print("written", flush=True)
 """
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -236,23 +236,22 @@ def test_a_writer_killed_at_a_step_leaves_the_old_file_or_the_new_one(path, call
     before = set(read(path))
     killed = """
 import os, signal
-import parity.atomic
 import parity.baseline.file as file
 from pathlib import Path
 
 def dies(*words, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def half(self, text, **more):
-    with open(self, "w") as handle:
-        handle.write(text[: len(text) // 2])
+def half(self, data):
+    with open(self, "wb") as handle:
+        handle.write(data[: len(data) // 2])
     dies()
 
 call = sys.argv[4]
 if call == "open":
-    Path.write_text = dies
+    Path.write_bytes = dies
 elif call == "write":
-    Path.write_text = half
+    Path.write_bytes = half
 else:
     setattr(os, call, dies)
 """

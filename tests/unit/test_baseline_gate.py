@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.baseline.entry import Acceptance, Collected, Entry, Layer, entries_of
+from parity.baseline.entry import Acceptance, Entry, Layer, add, entries_of
 from parity.baseline.gate import differing, elsewhere, updated, worse
 
 WAS = Entry(
@@ -148,15 +148,15 @@ def test_of_generated_inputs_the_verdict_alone_counts():
     assert worse("entry", drawn, drawn) == []
     [failure] = worse("entry", drawn, replace(drawn, verdict="diverged"))
     assert failure.what == "the verdict is worse"
-    found = Collected()
+    found = {}
     for verdict in ("parity", "diverged", "parity"):
-        assert found.add({"entry": replace(drawn, verdict=verdict)}) == ["entry"]
-    assert found.entries["entry"].verdict == "diverged"
+        assert add({"entry": replace(drawn, verdict=verdict)}, found) == ["entry"]
+    assert found["entry"].verdict == "diverged"
 
 
-def test_calls_of_one_test_with_the_same_models_are_told_apart():
-    found = Collected()
-    assert [found.add({"entry": WAS}) for _ in range(3)] == [
+def test_calls_of_one_test_with_the_same_models_get_a_number():
+    found = {}
+    assert [add({"entry": WAS}, found) for _ in range(3)] == [
         ["entry"],
         ["entry (2)"],
         ["entry (3)"],
@@ -233,7 +233,7 @@ def test_names_hold_no_running_numbers_of_keras_and_no_lines():
     assert first["l1 | dense#1"].difference == 1.2e-7
 
 
-def test_names_of_other_frameworks_stay_and_equal_ones_are_told_apart():
+def test_names_of_other_frameworks_stay_and_equal_ones_get_a_number():
     rows = [row("l1", "dense_7"), row("a.py:1", "b.py:1"), row("a.py:2", "b.py:9")]
     assert list(layers_of(rows, "chainer")) == ["l1 | dense_7", "a.py | b.py", "a.py | b.py (2)"]
 

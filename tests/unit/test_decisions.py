@@ -23,15 +23,18 @@ def test_another_choice_beyond_rounding_disagrees():
 
 def test_two_best_within_rounding_are_a_tie_and_no_disagreement():
     exact = np.array([[1.0 + 1e-8, 1.0 + 2e-8, 0.0]])
-    ours, theirs = np.array([[1.0, 1 + 1e-7, 0]], "float32"), np.array([[1 + 1e-7, 1.0, 0]], "f")
-    found = decide(ours, theirs, exact)
+    reference, candidate = (
+        np.array([[1.0, 1 + 1e-7, 0]], "float32"),
+        np.array([[1 + 1e-7, 1.0, 0]], "f"),
+    )
+    found = decide(reference, candidate, exact)
     assert (found.greedy, found.ties) == (1.0, 1)
     assert found.margin < 1
 
 
 def test_sampling_differs_by_the_share_of_draws_that_choose_otherwise():
-    ours, theirs = np.array([[0.5, 0.5]], "float32"), np.array([[0.25, 0.75]], "float32")
-    assert abs(decide(ours, theirs, ours.astype("float64")).sampled - 0.25) < 1e-6
+    reference, candidate = np.array([[0.5, 0.5]], "float32"), np.array([[0.25, 0.75]], "float32")
+    assert abs(decide(reference, candidate, reference.astype("float64")).sampled - 0.25) < 1e-6
 
 
 def test_an_output_without_choices_has_no_decisions():

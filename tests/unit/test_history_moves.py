@@ -6,7 +6,7 @@ import pytest
 
 from parity.baseline.entry import Entry, Layer
 from parity.history.changes import course
-from parity.history.plot import WIDTH, levels, spark
+from parity.history.render import STEPS, levels, spark
 from parity.history.store import Run
 
 WAS = Entry(
@@ -112,5 +112,5 @@ def test_of_many_runs_the_worst_of_each_part_is_shown():
     many = [1e-7] * 1000
     many[777] = 1e-2
     text = spark(layers(*many))
-    assert len(text) == WIDTH
+    assert len(text) == STEPS
     assert text.count("█") == 1 and text.index("█") == 777 // 25

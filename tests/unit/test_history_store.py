@@ -173,7 +173,7 @@ from parity.history.store import add
 path, own, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 shares = {"values": 1.0, "outputs": 1.0}
 layers = {f"l{i}": Layer("same", 1e-7, 2e-7) for i in range(300)}
-entry = Entry("test", False, "parity", {}, shares, {}, layers)
+entry = Entry("test", False, "parity", coverage=shares, layers=layers)
 for number in range(count):
     add(path, f"{own} {number}", "0.1.0", {f"{name}": entry for name in "abcdefgh"})
     print("written", flush=True)

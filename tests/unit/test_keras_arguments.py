@@ -62,11 +62,11 @@ def test_what_takes_a_list_gets_one() -> None:
     def reference(x: Any, y: Any) -> Any:
         return tf.tanh(x) * y
 
-    ours = parity.wrap(reference, framework="tensorflow")
-    assert parity.compare(ours, OfAList(), inputs=(A, B)).verdict == "parity"
+    model = parity.wrap(reference, framework="tensorflow")
+    assert parity.compare(model, OfAList(), inputs=(A, B)).verdict == "parity"
     one, other = keras.Input((3,)), keras.Input((3,))
     functional = keras.Model([one, other], keras.ops.tanh(one) * other)
-    assert parity.compare(ours, functional, inputs=(A, B)).verdict == "parity"
+    assert parity.compare(model, functional, inputs=(A, B)).verdict == "parity"
 
 
 # --- the same of a torch reference, with masks and other ways to take arguments -------------------
@@ -148,6 +148,6 @@ def test_masks_go_where_torch_takes_them(
         return 1.5 * function(*arguments, **named)
 
     for own, verdict in ((function, "parity"), (faulty, "diverged")):
-        ours = parity.wrap(own, framework="torch")
-        models = (ours, build()) if first == "torch" else (build(), ours)
+        model = parity.wrap(own, framework="torch")
+        models = (model, build()) if first == "torch" else (build(), model)
         assert parity.compare(*models, inputs=inputs).verdict == verdict

@@ -17,10 +17,10 @@ from parity.cli import main
 from parity.escape import for_terminal, on_one_line, visible
 from parity.findings import StructuralDifference
 from parity.progress import Step
-from parity.pytest_run.failure import NotParity
+from parity.pytest_run.asserting import NotParity
 from parity.pytest_run.github import command, summary
 from parity.pytest_run.summary_data import compared_of, failed
-from parity.report.bar import _Live
+from parity.report.bar import _Bar
 from parity.report.terminal import render
 from parity.result import ModelSummary, Structure
 from parity.weights.table import Row, Table
@@ -146,8 +146,10 @@ def test_a_baseline_and_a_history_show_escapes(tmp_path, monkeypatch, capsys):
 def test_the_bar_shows_escapes(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr("sys.stderr", shown)
-    live = _Live(Step(f"loading {HOSTILE}"))
-    live.stop()
+    live = _Bar()
+    live.update(Step(f"loading {HOSTILE}"))
+    live._start()
+    live.close()
     assert not RAW.search(live._bar.tasks[0].description)
     assert on_one_line(HOSTILE) in live._bar.tasks[0].description
 

@@ -22,7 +22,7 @@ from parity.atomic import write_whole
 from parity.errors import FileError
 from parity.escape import visible
 from parity.report import sentences as say
-from parity.report.html.view import page
+from parity.report.html.view import mark, page
 from parity.report.schema import MALFORMED, READ, SCHEMA, current
 
 # After / :: _ [ and a point, but for that of net.py
@@ -93,7 +93,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["breakable"] = breakable
+    found.filters.update(breakable=breakable, mark=mark)
     found.globals.update(no_line=say.sentence(say.NO_LINE), random=say.sentence(say.RANDOM))
     return found
 

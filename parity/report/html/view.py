@@ -5,6 +5,8 @@ Text goes through as it is; the template escapes it.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite, isnan
@@ -14,9 +16,7 @@ from parity.findings import LeafDifference, StructuralDifference
 from parity.format import count, number, relative, share, short
 from parity.model import full_name as name_in_full
 from parity.report import sentences as say
-from parity.report.folding import Fold, folded
 from parity.report.html import drawing
-from parity.report.html.ids import Ids
 from parity.result import Heads, Trunk
 
 Data = Mapping[str, Any]
@@ -34,6 +34,26 @@ _MARKS = {
 _SEVERITY = ("diverged", "error", "unverified", "parity")
 _MOST_FULL = 100  # hypothesis makes hundreds of comparisons in one test
 _MOST_SITES = 30
+_LONGEST_SLUG = 60
+
+
+class Ids:
+    """Ids that are unique on the page, and the same whenever the same report is rendered."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._counts: Counter[str] = Counter()  # of each name, so that a thousand take no longer
+
+    def take(self, kind: str, name: str = "") -> str:
+        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:_LONGEST_SLUG].strip("-")
+        stem = "-".join(part for part in (kind, slug) if part)
+        self._counts[stem] += 1
+        found = stem if self._counts[stem] == 1 else f"{stem}-{self._counts[stem]}"
+        while found in self._taken:
+            self._counts[stem] += 1
+            found = f"{stem}-{self._counts[stem]}"
+        self._taken.add(found)
+        return found
 
 
 def page(data: Data) -> dict[str, Any]:
@@ -58,7 +78,6 @@ def page(data: Data) -> dict[str, Any]:
     return {
         "title": title,
         "verdict": worst,
-        "mark": _mark(worst) if worst else "",
         "counts": {verdict: count for verdict, count in counts.items() if count},
         "sections": found,
         "environments": _environments(data),
@@ -83,7 +102,6 @@ def _of_run(entry: Data, ids: Ids) -> Iterator[dict[str, Any]]:
         "id": ids.take("comparison", entry["test"]),
         "test": entry["test"],
         "verdict": "error",
-        "mark": _mark("error"),
         "error": entry["error"],
     }
 
@@ -95,12 +113,10 @@ def _sections(report: Data, entry: Data, ids: Ids) -> Iterator[dict[str, Any]]:
             "id": ids.take("comparison", name),
             "test": entry.get("test", ""),
             "verdict": found["verdict"],
-            "mark": _mark(found["verdict"]),
             "odd_one_out": report.get("odd_one_out"),
             "names": (report["reference"]["name"], found["candidate"]["name"]),
             "full_names": (full_name(report["reference"]), full_name(found["candidate"])),
             "operations": (report["reference"]["operations"], found["candidate"]["operations"]),
-            "seconds": number(report.get("seconds")),
             **_contents(report, found, ids),
         }
 
@@ -133,8 +149,8 @@ def _contents(report: Data, found: Data, ids: Ids) -> dict[str, Any]:
 
 def _coverage(found: Data) -> dict[str, Any]:
     return {
-        "outputs": f"{found['outputs_compared']} of {found['outputs_total']} outputs compared",
-        "values": f"{number(found['values']):.0%} of informative values matched",
+        "outputs": say.outputs_compared(found["outputs_compared"], found["outputs_total"]),
+        "values": say.values_matched(number(found["values"])),
         "sides": tuple(
             f"{found[f'{side}_matched']} of {found[f'{side}_values']}"
             for side in ("reference", "candidate")
@@ -156,12 +172,11 @@ def _environments(data: Data) -> dict[str, Data]:
 
 
 def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
-    ops = found["reference"]["op"], found["candidate"]["op"]
-    measured = found.get("spread")
+    measured, closest = found.get("spread"), found.get("closest")
     return {
         "id": ids.take("divergence"),
         "number": count,
-        "title": ops[1] if ops[0].lower() == ops[1].lower() else f"{ops[0]} against {ops[1]}",
+        "title": say.operation(found["reference"]["op"], found["candidate"]["op"]),
         "found": found,
         "outputs": f"differ {_by(found['residual'])}",
         "order": "" if found.get("order") == "same" else found.get("order", ""),
@@ -169,7 +184,9 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "leaves": [str(LeafDifference(**leaf)) for leaf in found["leaves"]],
         "downstream": say.sentence(say.downstream(found["reconverges"])),
         "cause": _cause(found["cause"]) if found.get("cause") else None,
-        "closest": _closest(found["closest"]) if found.get("closest") else "",
+        "closest": say.closest_cause(**{**closest, "share": number(closest["share"])})
+        if closest
+        else "",
         "row": None,
         "spread": drawing.spread(measured, number) if measured else None,
     }
@@ -180,24 +197,16 @@ def _side(found: Data, side: str, at: int) -> dict[str, Any]:
     here = place(found[side])
     others = [one for one in dict.fromkeys(others) if one != here]
     return {
-        **_site(found[side]),
-        "shape": size(found["shapes"][at]) if found.get("shapes") else "",
+        **found[side],
+        "source": relative(found[side]["source"]),
+        "frames": [
+            f"{relative('{file}:{line}'.format(**frame))} in {frame['function']}"
+            for frame in islice(found[side]["frames"], 1, _MOST_SITES)
+        ],
+        "shape": say.size(found["shapes"][at]) if found.get("shapes") else "",
         "random": bool(found["random"][at]),
         "others": others[:_MOST_SITES],
         "more": max(0, len(others) - _MOST_SITES),
-    }
-
-
-def _site(site: Data) -> dict[str, Any]:
-    return {
-        "op": site["op"],
-        "layer": site["layer"],
-        "source": relative(site["source"]),
-        "code": site["code"],
-        "frames": [
-            f"{relative('{file}:{line}'.format(**frame))} in {frame['function']}"
-            for frame in islice(site["frames"], 1, _MOST_SITES)
-        ],
     }
 
 
@@ -209,10 +218,6 @@ def place(site: Data | None) -> str:
 def _by(residual: Any) -> str:
     found = number(residual)
     return "by NaN" if isnan(found) else share(found)
-
-
-def _closest(found: Data) -> str:
-    return say.closest_cause(found["kind"], found["summary"], number(found["share"]))
 
 
 def _cause(cause: Data) -> dict[str, Any]:
@@ -228,7 +233,7 @@ def _cause(cause: Data) -> dict[str, Any]:
         "falls": after < before,
         "proof": drawing.fall(before, after),
         "inputs": count(cause["inputs"], "input"),
-        "heading": f"{say.proof(cause['confirmed'])}: {cause['summary']}",
+        "heading": say.cause(cause["confirmed"], cause["summary"]),
         "facts": [*cause["evidence"], *map(say.as_likely, cause["alternatives"])],
     }
 
@@ -247,13 +252,9 @@ def _layer(row: Data, ids: Ids) -> dict[str, Any]:
     shape = row["reference_shape"] if row["reference_shape"] is not None else row["candidate_shape"]
     relative_difference = number(found.get("relative"))
     return {
+        **row,
         "id": ids.take("layer", row["candidate"] or row["reference"]),
-        "reference": row["reference"],
-        "candidate": row["candidate"],
-        "shape": size(shape or ()),
-        "order": row["order"],
-        "verdict": row["verdict"],
-        "mark": _mark(row["verdict"]),
+        "shape": say.size(shape or ()),
         "largest": short(found["largest"]) if found else "",
         "relative": short(relative_difference) if found else "",
         "rounding": short(row.get("rounding")) if found else "",
@@ -275,16 +276,15 @@ def _link(divergences: Sequence[dict[str, Any]], layers: Sequence[dict[str, Any]
     free = [row for row in layers if row["verdict"] == "diverged"]
     for divergence in divergences:
         found = divergence["found"]
-        names = {_stage(site) for site in (found["candidate"], *found["candidate_region"])}
+        # as the table of layers calls the place of an operation
+        names = {
+            site["layer"] or site["source"].rsplit("/", 1)[-1] or site["op"]
+            for site in (found["candidate"], *found["candidate_region"])
+        }
         row = next((row for row in free if row["candidate"] in names), None)
         if row is not None:
             free.remove(row)
             divergence["row"], row["divergence"] = row, divergence
-
-
-def _stage(site: Data) -> str:
-    """What the table of layers calls the place of an operation."""
-    return str(site["layer"] or site["source"].rsplit("/", 1)[-1] or site["op"])
 
 
 def _rank(layers: Sequence[dict[str, Any]]) -> None:
@@ -311,22 +311,19 @@ def _note(note: Data) -> dict[str, Any]:
     }
 
 
-def _structure(found: Sequence[Data]) -> Sequence[Fold]:
-    return folded(
-        (_structural(one).headline, f"{place(one['reference'])} | {place(one['candidate'])}")
+def _structure(found: Sequence[Data]) -> Sequence[say.Fold]:
+    return say.folded(
+        (
+            StructuralDifference(**one).headline,
+            f"{place(one['reference'])} | {place(one['candidate'])}",
+        )
         for one in found
-    )
-
-
-def _structural(found: Data) -> StructuralDifference:
-    return StructuralDifference(
-        found["kind"], found["step"], found["name"], found["text"], reference=None, candidate=None
     )
 
 
 def _output(row: Data) -> dict[str, Any]:
     found, decisions = row["difference"], row["decisions"]
-    shapes = size(row["reference_shape"]), size(row["candidate_shape"])
+    shapes = say.size(row["reference_shape"]), say.size(row["candidate_shape"])
     largest = short(found["largest"]) if found else "not comparable"
     if found and found["nonfinite_differ"]:
         largest += f" ({found['nonfinite_differ']} NaN or infinite on one side)"
@@ -337,7 +334,7 @@ def _output(row: Data) -> dict[str, Any]:
             shapes[0] if shapes[0] == shapes[1] else f"{shapes[0]} | {shapes[1]}",
             largest,
             short(found["relative"]) if found else "",
-            size(found["index"]) if found else "",
+            say.size(found["index"]) if found else "",
             *(_exact(found[side]) if found else "" for side in ("reference", "candidate")),
             *(_decisions(decisions) if decisions else ()),
         ],
@@ -350,18 +347,16 @@ def _heads(report: Data, found: Data) -> list[str]:
     if not heads:
         return []
     pair = [
-        Heads(
-            tuple(
-                Trunk(tuple(one["outputs"]), tuple(one["layers"]), tuple(one["tensors"]))
-                for one in heads[side]["trunks"]
-            ),
-            heads[side]["equal"],
-        )
+        Heads(tuple(_trunk(one) for one in heads[side]["trunks"]), heads[side]["equal"])
         for side in ("reference", "candidate")
     ]
     names = str(report["reference"]["name"]), str(found["candidate"]["name"])
     verdicts = {row["name"]: row["verdict"] for row in found["outputs"]}
     return [line.strip() for line in say.heads_lines((pair[0], pair[1]), names, verdicts)]
+
+
+def _trunk(found: Data) -> Trunk:
+    return Trunk(**{name: tuple(names) for name, names in found.items()})
 
 
 def _exact(value: Any) -> str:
@@ -385,12 +380,7 @@ def _percent(share: Any) -> str:
     return f"{found:.1%}" if isfinite(found) else "–"
 
 
-def size(shape: Sequence[int]) -> str:
-    """A shape or an index as it is written."""
-    return "(" + ", ".join(map(str, shape)) + ")"
-
-
-def _mark(verdict: str) -> str:
+def mark(verdict: str) -> str:
     return _MARKS.get(verdict, "≈")
 
 

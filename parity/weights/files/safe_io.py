@@ -1,4 +1,4 @@
-"""Keeps bad files from doing harm: clear errors, limits on declared sizes, whole writes."""
+"""Keeps bad files from doing harm: clear errors, limits on declared sizes."""
 
 from __future__ import annotations
 

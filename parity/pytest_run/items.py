@@ -1,7 +1,9 @@
-"""Hypothesis's decorators on a test that compares models."""
+"""Tests that compare models: hypothesis's decorators on them, and those of a unittest.TestCase."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -19,6 +21,15 @@ _DECORATIONS = (
 _POINTLESS = """\
 @settings, @seed, @example and @reproduce_failure do nothing here: the test is not under @given, and
 draws no observations. Call assert_parity(..., observations=strategy), or take them off."""
+_UNITTEST = """\
+assert_parity is a pytest fixture, and a unittest.TestCase gets no fixtures as arguments.
+Let the class fetch it, and call self.assert_parity(...):
+
+    @pytest.fixture(autouse=True)
+    def fetch_assert_parity(self, assert_parity):
+        self.assert_parity = assert_parity
+
+Or write the test as a plain function, or in a class that is no TestCase."""
 
 
 def lift_deadline(item: pytest.Item) -> None:
@@ -57,3 +68,16 @@ def wrap(item: pytest.Item) -> Generator[None, object, object]:
     if lent and not test.searches:
         pytest.fail(_POINTLESS, pytrace=False)
     return result
+
+
+def refuse(item: pytest.Item) -> None:
+    """Fails a test of a TestCase that asks for the fixture in a way that gives it none."""
+    unittest = sys.modules.get("unittest")
+    owner = getattr(item, "cls", None)
+    if unittest is None or owner is None or not issubclass(owner, unittest.TestCase):
+        return
+    asked = "assert_parity" in inspect.signature(item.function).parameters  # type: ignore[attr-defined]
+    marks = item.iter_markers("usefixtures")
+    marked = any("assert_parity" in mark.args for mark in marks)
+    if asked or marked and not hasattr(item.instance, "assert_parity"):  # type: ignore[attr-defined]
+        pytest.fail(_UNITTEST, pytrace=False)
