@@ -18,6 +18,10 @@ from parity.weights.tensors import Tensor
 class Addresses:
     """The elements of a model's tensors, numbered from 1 through all tensors; 0 is none of them.
 
+    Attributes:
+        numbers: of the tensors, by each of their names.
+        leaves: by the id of a leaf of the tape the number of its tensor.
+
     Args:
         tape: of the model; None for tensors that lie in a file.
     """
@@ -27,11 +31,11 @@ class Addresses:
         self.tensors = tuple(tensors)
         sizes = [int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors]
         self.starts = np.cumsum([1, *sizes])
-        by_name = {name: n for n, tensor in enumerate(tensors) for name in tensor.names}
+        self.numbers = {name: n for n, tensor in enumerate(tensors) for name in tensor.names}
         self.leaves = {
-            value.id: by_name[value.name]
+            value.id: self.numbers[value.name]
             for value in (tape.values if tape else ())
-            if value.op < 0 and value.name in by_name and value.kind != "input"
+            if value.op < 0 and value.name in self.numbers and value.kind != "input"
         }
 
     def own(self, number: int) -> Array:

@@ -180,7 +180,7 @@ def _own(
     stored: Addresses, role: str, names: Sequence[str], side: str, known: Callable[[str], str]
 ) -> Array:
     """The addresses of the one tensor that is named."""
-    numbers = {name: n for n, tensor in enumerate(stored.tensors) for name in tensor.names}
+    numbers = stored.numbers
     if len(names) == 1 and names[0] in numbers:
         return stored.own(numbers[names[0]])
     missing = [name for name in names if name not in numbers]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from parity.architecture.einsum import contraction
+from parity.architecture.contractions import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
