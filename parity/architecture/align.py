@@ -61,10 +61,6 @@ def _places(words: Sequence[Hashable], taken: Iterable[int]) -> dict[Hashable, l
     return found
 
 
-def _key(step: Step) -> Hashable:
-    return step.key
-
-
 def _pointwise(step: Step) -> Hashable:
     """The same for a dense layer and for a convolution of one pixel, which stand for each other."""
     if step.kind == "convolution" and set(step.parameters["kernel"]) == {1}:
@@ -76,7 +72,7 @@ def _spread(
     reference: Program,
     candidate: Program,
     pairs: dict[int, int],
-    key: Callable[[Step], Hashable] = _key,
+    key: Callable[[Step], Hashable] = lambda step: step.key,
 ) -> None:
     """Pairs steps that are alike next to steps that are paired, until there are no more."""
     alike = _places([key(step) for step in candidate.steps], pairs.values())
@@ -88,8 +84,8 @@ def _spread(
                 continue
             check()
             before, after = (
-                _partners(reference.before[a], pairs),
-                _partners(reference.after[a], pairs),
+                partners(reference.before[a], pairs),
+                partners(reference.after[a], pairs),
             )
             fits = [b for b in alike[key(step)] if before == candidate.before[b]
                     or after == candidate.after[b]]  # fmt: skip
@@ -99,11 +95,9 @@ def _spread(
                 changed = True
 
 
-def _partners(numbers: Around, pairs: Mapping[int, int]) -> Around | None:
-    """The candidate's steps that are these; None where one has no partner."""
-    if any(isinstance(one, int) and one not in pairs for one in numbers):
-        return None
-    return frozenset(pairs[one] if isinstance(one, int) else one for one in numbers)
+def partners(around: Around, steps: Mapping[int, int]) -> Around:
+    """The other program's steps that these are; -1 for one without a partner."""
+    return frozenset(steps.get(one, -1) if isinstance(one, int) else one for one in around)
 
 
 def _in_order(reference: Program, candidate: Program, pairs: dict[int, int]) -> None:

@@ -161,9 +161,6 @@ class Program:
         for op in self.graph.live.values():
             if op.index in self._number or op.role == "move" or op.word in _SIGNLESS:
                 continue
-            if self._is_floating(op):
+            dtypes = (self.graph.tape.values[v].dtype for v in op.outputs)
+            if any(dtype.startswith(("float", "bfloat")) for dtype in dtypes):
                 yield op.index, _ARITHMETIC.get(op.word, op.word)
-
-    def _is_floating(self, op: Op) -> bool:
-        values = self.graph.tape.values
-        return any(values[v].dtype.startswith(("float", "bfloat")) for v in op.outputs)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from parity.architecture.contractions import contraction
 from parity.architecture.conv_pool import convolution, pool
-from parity.architecture.einsum import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.step import STEPS, Read, Step, axes_of
 from parity.tape import Op

@@ -141,16 +141,14 @@ class Places:
         return not any(step.alike(other) for step in steps for other in self._unpaired(1 - side))
 
 
-def _by_step(
-    loose: Sequence[tuple[Around, Around, str]],
-) -> tuple[dict[Any, Counter[str]], dict[Any, Counter[str]]]:
+def _by_step(loose: Sequence[tuple[Around, Around, str]]) -> Sequence[dict[Any, Counter[str]]]:
     """The loose operations for which each step is among the nearest before; and after."""
-    found: tuple[dict[Any, Counter[str]], ...] = ({}, {})
+    found = defaultdict[Any, Counter[str]](Counter), defaultdict[Any, Counter[str]](Counter)
     for *around, word in loose:
-        for way, numbers in enumerate(around):
+        for way, numbers in zip(found, around, strict=True):
             for number in numbers:
-                found[way].setdefault(number, Counter())[word] += 1
-    return found[0], found[1]
+                way[number][word] += 1
+    return found
 
 
 def _may_be_nothing(program: Program, number: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from parity.architecture.attentions import Core, core_of
-from parity.architecture.einsum import letters
+from parity.architecture.contractions import letters
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import ADDITIONS, DENSE

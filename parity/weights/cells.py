@@ -13,19 +13,21 @@ the one that reads the state.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step
 from parity.architecture.written_cells import CellStep
 from parity.frameworks import load
-from parity.tape import Array
-from parity.weights.cell_weights import Terms
+from parity.tape import Array, Op
+from parity.weights.cell_weights import CellWeights, Terms
 from parity.weights.element_index import Addresses, follow
-from parity.weights.operands import Part
+from parity.weights.operands import Part, added
 from parity.weights.sums import Sums
 
 _NO_CELL = CellStep(frozenset(), {})
@@ -37,25 +39,21 @@ class Cell:
     """One direction of one layer.
 
     Attributes:
-        roles: kernel, recurrent kernel, bias, recurrent bias; in the common arrangement.
+        key: how many gates, units and input features it has.
+        parts: kernel, recurrent kernel, bias, recurrent bias; in the common arrangement.
+        tensors: numbers of those that it is made of.
         first: index of the first operation that reads it.
         step: number of the step that it is in, with others perhaps.
         skips: whether its first step leaves out the recurrent products, and so their biases, as
             Chainer's `L.GRU` does.
     """
 
-    gates: int
-    units: int
-    roles: dict[str, Terms]
+    key: tuple[int, int, int]
+    parts: dict[str, Part]
     tensors: frozenset[int]
     first: int
     step: int
     skips: bool
-    parts: dict[str, Part] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        return self.gates, self.units, self.roles["kernel"][0][1].shape[1]
 
 
 def cells(program: Program, addresses: Addresses) -> list[Cell]:
@@ -67,52 +65,42 @@ def cells(program: Program, addresses: Addresses) -> list[Cell]:
     read = (_written(sums, number, program.steps[number]) for number in recurrent)
     found = [cell for cell in read if cell is not None]
     taken = {number for cell in found for number in cell.tensors}
-    for cell in _by_name(program, addresses):
-        if cell.first >= 0 and not cell.tensors & taken:
-            found.append(cell)
-    for cell in found:
-        _make_parts(program, cell)
+    found += (cell for cell in _by_name(program, addresses) if not cell.tensors & taken)
     return sorted(found, key=lambda cell: cell.first)
 
 
 def _by_name(program: Program, addresses: Addresses) -> Iterator[Cell]:
     """The cells of the framework's own layers."""
-    numbers = {name: n for n, tensor in enumerate(addresses.tensors) for name in tensor.names}
-    adapter = load(program.graph.tape.framework)
-    for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
-        tensors = frozenset(numbers[name] for name in one.tensors)
-        first = _first(program, addresses, tensors)
-        owner = program.graph.owner.get(first)
-        step = -1 if owner is None else program.steps.index(owner)
-        skips = "recurrent bias" in one.roles and not _recurs(one.roles, addresses)
-        yield Cell(one.gates, one.units, one.roles, tensors, first, step, skips)
-
-
-def _recurs(roles: Mapping[str, Terms], addresses: Addresses) -> bool:
-    """Whether any operation reads the recurrent weights: Chainer's GRU has none at its first."""
+    numbers = addresses.numbers
+    adapter, walks = load(program.graph.tape.framework), program.graph.tape.graph
     read = set(addresses.leaves.values())
-    return any(
-        not read.isdisjoint(addresses.tensors_in(own)) for _, own in roles["recurrent kernel"]
-    )
+    for one in adapter.TRAITS.weights.cells(numbers, lambda name: addresses.own(numbers[name])):
+        tensors = {numbers[name] for name in one.tensors}
+        leaves = [leaf for leaf, number in addresses.leaves.items() if number in tensors]
+        readers = walks.computing_readers(walks.moved(*leaves))
+        first = next((op for op in readers if op.index in program.graph.live), None)
+        if first is None:
+            continue
+        owner = program.graph.owner.get(first.index)
+        step = -1 if owner is None else program.steps.index(owner)
+        own = (n for _, own in one.roles["recurrent kernel"] for n in addresses.tensors_in(own))
+        # Chainer's GRU reads no recurrent weights at its first step
+        skips = "recurrent bias" in one.roles and read.isdisjoint(own)
+        yield _cell(program.graph, one, tensors, first, step, skips)
 
 
-def _first(program: Program, addresses: Addresses, tensors: frozenset[int]) -> int:
-    """The first operation that computes with a cell's tensors, and for the outputs."""
-    walks = program.graph.tape.graph
-    leaves = [leaf for leaf, number in addresses.leaves.items() if number in tensors]
-    readers = walks.computing_readers(walks.moved(*leaves))
-    return next((op.index for op in readers if op.index in program.graph.live), -1)
-
-
-def _make_parts(program: Program, cell: Cell) -> None:
-    graph = program.graph
-    op = graph.tape.ops[cell.first]
-    width = cell.key[2]
+def _cell(
+    graph: Graph, one: CellWeights, tensors: Iterable[int], first: Op, step: int, skips: bool
+) -> Cell:
+    width = one.roles["kernel"][0][1].shape[1]
     shapes = graph.tape.values
-    live = [v for v in op.inputs if not graph.is_static(v) and shapes[v].shape[-1:] == (width,)]
-    for role, terms in cell.roles.items():
-        value = live[0] if role == "kernel" and live else None
-        cell.parts[role] = Part(cell.step, role, lambda terms=terms: terms, value)  # type: ignore[misc]
+    live = [v for v in graph.live_inputs(first) if shapes[v].shape[-1:] == (width,)]
+    parts = {
+        role: Part(step, role, partial(list, terms), live[0] if role == "kernel" and live else None)
+        for role, terms in one.roles.items()
+    }
+    key = one.gates, one.units, width
+    return Cell(key, parts, frozenset(tensors), first.index, step, skips)
 
 
 # --- cells in small operations --------------------------------------------------------------------
@@ -157,9 +145,9 @@ def _written(sums: Sums, number: int, step: Step) -> Cell | None:
              for back in (False, True)}  # fmt: skip
     skips = "recurrent bias" in roles and max(turns[True]) < max(turns[False])
     first = min(i for n in products - recurring for i in alike[n] if i in sums.graph.live)
-    own_tensors = (sums.addresses.tensors_in(own) for ((_, own),) in roles.values())
-    tensors = frozenset(n for some in own_tensors for n in some)
-    return Cell(len(order), units, roles, tensors, first, number, skips)
+    tensors = (n for ((_, own),) in roles.values() for n in sums.addresses.tensors_in(own))
+    weights = CellWeights(units, roles)
+    return _cell(sums.graph, weights, tensors, sums.tape.ops[first], number, skips)
 
 
 def _rows(sums: Sums, gate: _Gate, recurring: Collection[int]) -> dict[str, Array] | None:
@@ -218,15 +206,12 @@ def _gate(sums: Sums, value: int, step: Step) -> _Gate | None:
 
 def same_biases(source: Cell, target: Cell) -> None:
     """Adds up the biases of both where one has but one."""
-    if {"bias", "recurrent bias"} <= set(source.roles) & set(target.roles):
+    if {"bias", "recurrent bias"} <= source.parts.keys() & target.parts.keys():
         return
     for cell in (source, target):
-        second = cell.roles.pop("recurrent bias", None)
-        cell.parts.pop("recurrent bias", None)
-        if second is not None and "bias" in cell.roles:
-            terms = [*cell.roles["bias"], *second]
-            cell.roles["bias"] = terms
-            cell.parts["bias"].find = lambda terms=terms: terms  # type: ignore[misc]
+        second, bias = cell.parts.pop("recurrent bias", None), cell.parts.get("bias")
+        if bias is not None and second is not None:
+            cell.parts["bias"] = replace(bias, find=added([bias, second]))
 
 
 def pair_cells(

@@ -13,7 +13,7 @@ from itertools import permutations
 
 import numpy as np
 
-from parity.architecture.einsum import laid_out
+from parity.architecture.contractions import laid_out
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step, axes_of

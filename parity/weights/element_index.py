@@ -28,8 +28,8 @@ class Addresses:
         tape: of the model; None for tensors that lie in a file.
 
     Attributes:
-        numbers: of the tensors, by all their names.
-        leaves: the same by the values that they are on the tape.
+        numbers: of the tensors, by each of their names.
+        leaves: by the id of a leaf of the tape the number of its tensor.
     """
 
     def __init__(self, tape: Tape | None, tensors: Sequence[Tensor]) -> None:

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from parity.architecture.einsum import contraction
+from parity.architecture.contractions import contraction
 from parity.architecture.graph import Graph
 from parity.architecture.program import Program
 from parity.architecture.step import Step

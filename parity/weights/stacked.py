@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, permutations
-from typing import Any
 
 import numpy as np
 
+from parity.architecture.align import partners
 from parity.architecture.program import Program
 from parity.weights.cell_weights import Terms
 from parity.weights.operands import Part
@@ -36,7 +36,7 @@ def stacks(
     source_runs = _free(source, set(steps))
     target_runs = _free(target, set(steps.values()))
     for left in source_runs:
-        around = frozenset(_partner(one, steps) for one in source[0].before[left[0]])
+        around = partners(source[0].before[left[0]], steps)
         for right in target_runs:
             if target[0].before[right[0]] != around:
                 continue
@@ -48,10 +48,6 @@ def stacks(
                 yield joined[0], joined[1]
                 target_runs.remove(right)
                 break
-
-
-def _partner(step: Any, steps: Mapping[int, int]) -> Any:
-    return steps.get(step, -1) if isinstance(step, int) else step
 
 
 def _free(side: Sides, taken: set[int]) -> list[list[int]]:

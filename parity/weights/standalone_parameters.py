@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from parity.architecture.align import partners
 from parity.architecture.program import Program
 from parity.tape import Array
 from parity.weights.attention import products
@@ -112,14 +113,11 @@ def pair_loose(
     source: Iterable[Loose], target: Iterable[Loose], steps: Mapping[int, int]
 ) -> Iterator[tuple[Part, Part]]:
     """Those of one role and shape between the same steps, in their order."""
-
-    def partners(around: _Around) -> _Around:
-        return frozenset(steps.get(one, -1) if isinstance(one, int) else one for one in around)
-
     left: dict[Any, list[Part]] = defaultdict(list)
     right: dict[Any, list[Part]] = defaultdict(list)
     for one in _once(source):
-        key = (one.part.role, one.part.shape, partners(one.before), partners(one.after))
+        around = partners(one.before, steps), partners(one.after, steps)
+        key = (one.part.role, one.part.shape, *around)
         left[key].append(one.part)
     for one in _once(target):
         right[one.part.role, one.part.shape, one.before, one.after].append(one.part)

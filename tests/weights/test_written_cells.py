@@ -51,6 +51,23 @@ def test_all_weights_move(case: str, features: int) -> None:
     assert report.verdict == "parity", str(report)
 
 
+WEIGHED = {
+    "(1 - z) n + z h": lambda z, n, h: (1 - z) * n + z * h,
+    "z n + (1 - z) h": lambda z, n, h: z * n + (1 - z) * h,
+    "n + z (h - n)": lambda z, n, h: n + z * (h - n),
+    "n - z (n - h)": lambda z, n, h: n - z * (n - h),
+    "h + z (n - h)": lambda z, n, h: h + z * (n - h),
+    "h - z (h - n)": lambda z, n, h: h - z * (h - n),
+}
+
+
+@pytest.mark.parametrize("way", WEIGHED)
+def test_a_new_state_is_weighed_against_the_old_in_any_way(way: str) -> None:
+    target = w.WeighedGRU(6, WEIGHED[way])
+    result = parity.transfer(GRU(6), target, inputs_of(2, 6))
+    assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+
+
 def test_cells_upon_each_other() -> None:
     rng = np.random.default_rng(0)
     state = [rng.normal(size=(2, 5, w.UNITS)).astype(np.float32) for _ in "hc"]

@@ -5,6 +5,7 @@ Each takes `x, h` or `x, h, c` and returns a head's numbers and the new state.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -76,6 +77,21 @@ class SplitGRU(_Head):
         z = tf.sigmoid(z_x + z_h)
         n = tf.tanh(n_x + tf.sigmoid(r_x + r_h) * n_h)
         h = (1 - z) * n + z * h
+        return self.head(h), h
+
+
+class WeighedGRU(SplitGRU):
+    """The new state weighed against the old one in a way that is given."""
+
+    def __init__(self, features: int, weigh: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__(features)
+        self.weigh = weigh
+
+    def __call__(self, x: Any, h: Any) -> Any:
+        r_x, z_x, n_x = tf.split(x @ self.w + self.b, 3, axis=1)
+        r_h, z_h, n_h = tf.split(h @ self.u + self.c, 3, axis=1)
+        n = tf.tanh(n_x + tf.sigmoid(r_x + r_h) * n_h)
+        h = self.weigh(tf.sigmoid(z_x + z_h), n, h)
         return self.head(h), h
 
 

@@ -194,14 +194,16 @@ def real(leaf: LeafView) -> bool:
     return leaf.array.dtype.kind == "f"
 
 
+def is_of_gates(shape: tuple[int, ...]) -> bool:
+    """Whether one axis of a matrix is as many times the other as there are gates."""
+    return len(shape) == 2 and max(shape) in [count * min(shape) for count in _GATES]
+
+
 def of_a_recurrent_layer(case: Case) -> bool:
     """Whether a weight of the model is a recurrent kernel: each step reads it, or one operation."""
     tape = case.reference.tape
     return any(
-        len(value.shape) == 2
-        and value.shape[0] > 1
-        and max(value.shape) in (3 * min(value.shape), 4 * min(value.shape))
-        and is_read_by_steps(tape, value.id)
+        is_of_gates(value.shape) and value.shape[0] > 1 and is_read_by_steps(tape, value.id)
         for value in tape.values
         if value.op < 0 and value.kind in ("parameter", "constant")
     )

@@ -134,7 +134,10 @@ def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
     """What gives a value of three inputs."""
     for one in _shaped(inputs):
         for tried in (one, replace(one, fill=-np.inf), one.fitted(inputs, found)):
-            if tried is not None and _gives(tried(inputs), found):
+            predicted = tried(inputs) if tried is not None else np.empty(0)
+            if tried is None or predicted.size != found.size:
+                continue
+            if close(predicted.reshape(found.shape), found):
                 yield tried
 
 
@@ -153,7 +156,3 @@ def _shaped(inputs: tuple[Array, ...]) -> Iterator[Attention]:
             # the scale that is usual, and none: what else there is, is a temperature
             for moved_back, scale in itertools.product((True, False), (query[-1] ** -0.5, 1.0)):
                 yield Attention(roles, steps, moved_back, scale, 0.0)
-
-
-def _gives(predicted: Array, found: Array) -> bool:
-    return predicted.size == found.size and close(predicted.reshape(found.shape), found)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._context import maps_elementwise
-from parity.diagnosis.causes._gates import of_a_recurrent_layer, step_axes
+from parity.diagnosis.causes._gates import is_of_gates, of_a_recurrent_layer, real, step_axes
 from parity.diagnosis.causes._masks import is_zero_one
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, with_leaves
@@ -58,45 +59,39 @@ def _with_steps_reversed(axis: int, trial: Trial) -> Array:
 
 
 @cause("state-not-carried")
-def state_dropped(case: Case) -> Iterator[Explanation]:
-    """A recurrent layer starts from zero where the reference hands it a state.
+def state_of_zeros(case: Case) -> Iterator[Explanation]:
+    """A recurrent layer starts from zero where the reference is given a state, or goes on from one.
 
-    Looks like: outputs that depend on the episode's first steps in one model only.
-    Proof: the reference's own operations with that state at zero give the candidate's value.
+    Looks like: outputs that depend on the episode's first steps in one model only; a sequence in
+        parts whose first part agrees.
+    Proof: the reference's own operations with that state at zero give the candidate's value. What
+        was computed is a state if it comes of the same weights as what is made of it.
     """
-    if not of_a_recurrent_layer(case):
-        return
-    states = (
-        leaf.id
-        for leaf in case.reference.leaves
-        if leaf.array.dtype.kind == "f" and leaf.array.size > 1 and leaf.array.any()
+    held = (
+        _without(case, leaf.id, "from")
+        for leaf in (case.reference.leaves if of_a_recurrent_layer(case) else ())
+        if real(leaf) and leaf.array.size > 1 and leaf.array.any()
         if _is_state(case.reference.tape, leaf.id)
     )
-    yield from first_that_fits(case, (_without(case, state, "from") for state in states))
+    computed = (_without(case, value, "goes on from") for value in _passed_on(case))
+    yield from first_that_fits(case, chain(held, computed))
 
 
-@cause("state-not-carried")
-def state_not_passed_on(case: Case) -> Iterator[Explanation]:
-    """A recurrent layer starts from zero where the reference goes on from its last state.
-
-    Looks like: a sequence in parts whose first part agrees.
-    Proof: the reference's own operations with that state at zero give the candidate's value. It is
-        a state if it comes of the same weights as what is made of it.
-    """
+def _passed_on(case: Case) -> Iterator[int]:
+    """What enters and may be a state from which the reference goes on, and the candidate not."""
     tape, inside = case.reference.tape, {op.index for op in case.reference.ops}
     # where matrices are read, in the region or first behind it
     here = inside & _reading(tape) | _first_readers(tape, case.reference.end)
-    states = (
-        value
-        for value in case.entering
-        if _is_between_readers(tape, value, here)
-        and not _goes_on(case, value)
-        # a matrix meets it without what the region computes: a gate lives within one step
-        and _first_readers(tape, value, inside)
-        # the candidate's first step may be of what another step of the reference's reads
-        and _steps_behind(case.candidate) <= _steps_behind(case.reference)
-    )
-    yield from first_that_fits(case, (_without(case, state, "goes on from") for state in states))
+    for value in case.entering:
+        if (
+            _is_between_readers(tape, value, here)
+            and not _goes_on(case, value)
+            # a matrix meets it without what the region computes: a gate lives within one step
+            and _first_readers(tape, value, inside)
+            # the candidate's first step may be of what another step of the reference's reads
+            and _steps_behind(case.candidate) <= _steps_behind(case.reference)
+        ):
+            yield value
 
 
 def _without(case: Case, state: int, starts: str) -> Explanation:
@@ -126,7 +121,12 @@ def _goes_on(case: Case, value: int) -> bool:
     state, leading = run.array(value), tape.graph.ancestors([case.candidate.end])
     pairs = case.repaired.pairs.values()
     # what is added to it may be zero in the first step
-    alike = [p.candidate for p in pairs if _is_close(run.array(p.reference), state)]
+    alike = [
+        pair.candidate
+        for pair in pairs
+        if (array := run.array(pair.reference)).shape == state.shape
+        and np.allclose(array, state, 1e-9, 1e-12)
+    ]
     before, todo, moved = tape.graph.ancestors(alike), Once(alike), set(alike)
     for at in todo:
         for index in set(tape.consumers[at]) & leading:
@@ -144,10 +144,6 @@ def _goes_on(case: Case, value: int) -> bool:
                 moved.update(op.outputs)
             todo.add(op.outputs)
     return False
-
-
-def _is_close(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and bool(np.allclose(a, b, 1e-9, 1e-12))
 
 
 def _reading(tape: Tape) -> set[int]:
@@ -204,7 +200,7 @@ def _narrowest(tape: Tape, readers: frozenset[int]) -> int:
 def _is_state(tape: Tape, leaf: int) -> bool:
     """Whether a constant is multiplied with other parameters only; a kernel meets inputs."""
     shape = tape.values[leaf].shape
-    if len(shape) == 2 and max(shape) in (3 * min(shape), 4 * min(shape)):
+    if is_of_gates(shape):
         return False
     products = [
         (op, value)

@@ -52,10 +52,12 @@ def contraction(graph: Graph, op: Op) -> Contraction | None:
     live = [v for v in product.factors if not graph.is_static(v)] if product is not None else []
     if product is None or read is None or len(live) != 1:
         return None
-    first, second, result = read
     weight_id = next(v for v in product.factors if v != live[0])
-    x, weight = (first, second) if product.factors[0] == live[0] else (second, first)
     lengths = graph.tape.values[weight_id].shape
+    if not product.equation and {*lengths[:-2]} - {1}:
+        return None  # several matrices
+    first, second, result = read
+    x, weight = (first, second) if product.factors[0] == live[0] else (second, first)
     summed = [a for a, letter in enumerate(weight) if letter in x and letter not in result]
     own = [a for a, letter in enumerate(weight) if letter not in x and letter in result]
     # an axis of length 1 before those of a matrix is none of many
