@@ -1,1 +1,1 @@
-"""Weights as they lie in files: read and written without running what a file holds."""
+"""Weights: which tensor of one model is which of another, brought over and proved; files of them."""
