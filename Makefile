@@ -60,7 +60,7 @@ lint: .venv/installed
 
 # The pages of docs/ that are made from the code; tests say when one is stale.
 docs: .venv/installed
-	for page in options messages api causes; do \
+	for page in options messages api causes modules; do \
 		.venv/bin/python -m benchmarks.$$page --write docs/$$page.md || exit; done
 	.venv/bin/python -m benchmarks.picture --write docs/report.svg
 

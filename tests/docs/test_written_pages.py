@@ -1,4 +1,4 @@
-"""docs/options.md, messages.md and api.md are what the code says, and leave nothing out."""
+"""The pages that are made from the code say what the code says, and leave nothing out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 
 import parity
-from benchmarks import api, messages, options
+from benchmarks import api, messages, modules, options
 from parity.cli import parser
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {"options": options.page, "messages": messages.page, "api": api.page}
+PAGES = {
+    "options": options.page,
+    "messages": messages.page,
+    "api": api.page,
+    "modules": modules.page,
+}
 
 
 @pytest.mark.parametrize("name", PAGES)
