@@ -58,7 +58,7 @@ def _report(name: str) -> Any:
 def _entry() -> Entry:
     shares = {"values": 1.0, "outputs": 1.0}
     layers = {f"l{at}": Layer("same", 1e-7, 2e-7) for at in range(100)}
-    return Entry("test", False, "parity", {}, shares, {}, layers)
+    return Entry("test", False, "parity", coverage=shares, layers=layers)
 
 
 def _read_json(path: Path) -> list[str]:
