@@ -246,7 +246,7 @@ class Dying(sqlite3.Connection):
 
 connect = sqlite3.connect
 store.sqlite3.connect = lambda *words, **more: connect(*words, factory=Dying, **more)
-entry = Entry("test", False, "parity", {}, generated=True)
+entry = Entry("test", False, "parity", generated=True)
 store.add(Path(sys.argv[1]), "killed", "0.1.0", dict.fromkeys("abcdefgh", entry))
 os.kill(os.getpid(), signal.SIGKILL)
 """
