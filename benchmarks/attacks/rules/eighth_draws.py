@@ -1,6 +1,6 @@
 """Round 8: what is made of random draws that a few samples, or samples of one shape, do not show.
 
-Two runs of these models give other numbers: what is read of them are their ends, shares and means
+Two runs of these models give other values: what is read of them are their ends, shares and means
 over many samples, and how far these move from run to run counts as their rounding.
 """
 

@@ -132,7 +132,7 @@ def other_batch() -> Case:
     return Case(torch_(torch_head), tf_(tf_head, inputs=own), tf_(tf_head, inputs=X.copy()), X)
 
 
-@attack(OWN, "images are told to lie channels last, and are square: they are not")
+@attack(OWN, "images are said to lie channels last, and are square: they are not")
 def told_layout() -> Case:
     images = normal(2, 3, 3, 3)
     gain = np.array([1.0, 2.0, 3.0], np.float32)

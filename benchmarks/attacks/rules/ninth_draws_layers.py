@@ -1,6 +1,6 @@
 """Round 9: layers and samplers that draw, in ports that draw as they do or otherwise.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -34,10 +34,10 @@ def _mean_and_square(result):
 def image_and_mask() -> Case:
     images = normal(600, 4, 4, 1, seed=6) + np.arange(4, dtype=np.float32)[:, None]
 
-    def port(apart):
+    def port(separate):
         def model(x):
             seed = tf.random.uniform((2,), 0, 2**30, tf.int32)
-            other = tf.random.uniform((2,), 0, 2**30, tf.int32) if apart else seed
+            other = tf.random.uniform((2,), 0, 2**30, tf.int32) if separate else seed
             flip = tf.image.stateless_random_flip_left_right
             return flip(x, seed), flip(tf.sigmoid(x), other)
 
@@ -47,7 +47,7 @@ def image_and_mask() -> Case:
         image, mask = map(as_array, result)
         return [np.mean((image - images.mean()) * (mask - mask.mean()), keepdims=True)]
 
-    reference, faulty, twin = (tf_(port(apart)) for apart in (False, True, False))
+    reference, faulty, twin = (tf_(port(separate)) for separate in (False, True, False))
     return Case(reference, faulty, twin, images, read)
 
 

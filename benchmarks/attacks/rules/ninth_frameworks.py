@@ -19,7 +19,7 @@ DTYPES = "dtypes-that-inputs-follow"
 
 
 def _as(values):
-    """An initializer of Keras that gives these numbers."""
+    """An initializer of Keras that gives these values."""
     return lambda shape, dtype=None: tf.constant(values, dtype or "float32")
 
 

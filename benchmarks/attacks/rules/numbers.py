@@ -144,7 +144,7 @@ def nan_mean() -> Case:
     return Case(torch_(lambda x: torch.nanmean(x, 1)), tf_(port(False)), tf_(port(True)), x)
 
 
-@attack(NAN, "beside NaN in both, the numbers are off by 1e-3 in one row of a thousand")
+@attack(NAN, "beside NaN in both, the values are off by 1e-3 in one row of a thousand")
 def beside_nan() -> Case:
     x = normal(1000, 3)
     x[:500, 0] = np.nan

@@ -170,7 +170,7 @@ def undeclared(make) -> Case:
     return Case(torch_(lambda x: make(torch_q(x), 1.0)), tf_(port(1.5)), tf_(port(1.0)), X, read)
 
 
-@attack(RULE, "an object holds a function that tells the exploration rate of a step", 4)
+@attack(RULE, "an object holds a function that gives the exploration rate of a step", 4)
 def function_held() -> Case:
     def held(q, decay):
         return types.SimpleNamespace(q=q, rate=lambda step: decay**step)

@@ -194,11 +194,11 @@ def to_list() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         q = torch_q(x)
         return {"q": q, "action": q.argmax(1).tolist()}
 
-    return Case(torch_(ours), tf_(port(-1)), tf_(port(1)), X)
+    return Case(torch_(reference), tf_(port(-1)), tf_(port(1)), X)
 
 
 @attack(RULE, "the mask of a masked array")
@@ -244,7 +244,7 @@ def chainer_distribution() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         loc = torch_q(x)
         return {"loc": loc, "log_scale": loc * 1}
 
@@ -253,7 +253,7 @@ def chainer_distribution() -> Case:
             return [thing["loc"], thing["log_scale"]]
         return [thing.loc, F.log(thing.scale)]
 
-    return Case(torch_(ours), chainer_(port(1.5)), chainer_(port(1)), X, read)
+    return Case(torch_(reference), chainer_(port(1.5)), chainer_(port(1)), X, read)
 
 
 @attack(RULE, "a torch distribution: a method gives what the attributes do not")
@@ -277,7 +277,7 @@ def torch_distribution() -> Case:
     return Case(torch_(model(Squashed)), torch_(model(Other)), torch_(model(Squashed)), X, read)
 
 
-@attack(RULE, "an output is a function of the step: its closure holds the numbers")
+@attack(RULE, "an output is a function of the step: its closure holds the values")
 def callable_output() -> Case:
     def model(kind, q_of, k):
         def run(x):
@@ -292,7 +292,7 @@ def callable_output() -> Case:
     return Case(model(torch_, torch_q, 1), model(tf_, tf_q, 1.5), model(tf_, tf_q, 1), X, read)
 
 
-@attack(RULE, "the numbers of an output are NaN where the other model returns None")
+@attack(RULE, "the values of an output are NaN where the other model returns None")
 def none_instead() -> Case:
     def port(extra):
         def model(x):
@@ -301,7 +301,7 @@ def none_instead() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         q = torch_q(x)
         return {"q": q, "state": q.sum(1)}
 
@@ -310,7 +310,7 @@ def none_instead() -> Case:
         return [thing["q"], *([] if state is None else [state])]
 
     return Case(
-        torch_(ours),
+        torch_(reference),
         tf_(port(lambda q: None)),
         tf_(port(lambda q: tf.reduce_sum(q, 1))),
         X,

@@ -425,9 +425,9 @@ def stateful(kind, first) -> Case:
         layer = kind(4, stateful=keeps)
         model = keras.Model(inputs, layer(inputs))
         random = np.random.default_rng(0)
-        numbers = [0.4 * random.normal(size=w.shape) for w in layer.get_weights()]
-        numbers[0][0, 0] *= factor
-        layer.set_weights(numbers)
+        arrays = [0.4 * random.normal(size=w.shape) for w in layer.get_weights()]
+        arrays[0][0, 0] *= factor
+        layer.set_weights(arrays)
         return model
 
     return Case(tf_(net(first, 1)), tf_(net(True, 1.01)), tf_(net(True, 1)), x)

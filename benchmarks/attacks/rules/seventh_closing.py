@@ -68,16 +68,16 @@ def advantage_beside_returns() -> Case:
         def model(x):
             q, large = torch_head(x), (400 * x.sum(1)).tolist()
             advantage = float(20 * x[0, 0] - 20 * x[0, 1]) + stale
-            return {"q": q, "told": [*large, advantage]}
+            return {"q": q, "stated": [*large, advantage]}
 
         return model
 
     def reference(x):
         q, large = tf_head(x), (400 * tf.reduce_sum(x, 1)).numpy().tolist()
-        return {"q": q, "told": [*large, float(20 * x[0, 0] - 20 * x[0, 1])]}
+        return {"q": q, "stated": [*large, float(20 * x[0, 0] - 20 * x[0, 1])]}
 
     def read(result):
-        return [result["q"], *map(np.array, result["told"])]
+        return [result["q"], *map(np.array, result["stated"])]
 
     return Case(tf_(reference), torch_(port(9e-5)), torch_(port(0.0)), x, read)
 

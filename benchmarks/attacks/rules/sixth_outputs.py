@@ -328,19 +328,19 @@ def set_of_levels() -> Case:
 
 @attack(ON_HOST, "probabilities by NumPy: those below 3e-8 are lost beside large ones", 6)
 def floored_on_the_host() -> Case:
-    apart = np.array([0, 0, 0, -18], np.float32)
+    offsets = np.array([0, 0, 0, -18], np.float32)
 
     def port(least):
         def model(x):
             q = torch_head(x)
-            e = np.exp((q + torch.from_numpy(apart)).numpy())
+            e = np.exp((q + torch.from_numpy(offsets)).numpy())
             return {"q": q, "p": np.maximum(e / e.sum(-1, keepdims=True), np.float32(least))}
 
         return model
 
     def reference(x):
         q = tf_head(x)
-        return {"q": q, "p": tf.nn.softmax(q + apart)}
+        return {"q": q, "p": tf.nn.softmax(q + offsets)}
 
     return Case(tf_(reference), torch_(port(3e-8)), torch_(port(0.0)), X)
 

@@ -1,6 +1,6 @@
-"""Round 10: draws beside what does not tell them apart, and streams that overlap.
+"""Round 10: draws beside what does not distinguish them, and streams that overlap.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -27,7 +27,7 @@ V = weights(5, 4, seed=2)
 # --- what speaks for a pair, and is the same for others -----------------------------------------
 
 
-@attack(INVARIANT, "a latent is the mean less noise, or plus; its log density tells of squares", 10)
+@attack(INVARIANT, "a latent is the mean less noise, or plus; its log density is of squares", 10)
 def latent_less_noise() -> Case:
     def port(power):
         def model(x):
@@ -116,8 +116,8 @@ def _shifted(result):
 @attack(OVERLAP, "two agents' generators are of one seed; the second drew a phase when made", 10)
 def phase_of_one_seed() -> Case:
     class Agents:
-        def __init__(self, apart):
-            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + apart)
+        def __init__(self, distance):
+            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + distance)
             self.phase = self.second.random()
 
         def __call__(self, x):
@@ -263,8 +263,11 @@ def standardised_by_the_host() -> Case:
         return h, h + 0.1 * noise(h.shape)
 
     def read(result):
-        apart = (as_array(result[1]) - as_array(result[0])).astype(np.float64)
-        return [np.round(apart.mean(keepdims=True), 6), np.round(apart.std(keepdims=True), 6)]
+        difference = (as_array(result[1]) - as_array(result[0])).astype(np.float64)
+        return [
+            np.round(difference.mean(keepdims=True), 6),
+            np.round(difference.std(keepdims=True), 6),
+        ]
 
     return Case(tf_(reference), torch_(port(False)), torch_(port(True)), normal(200, 5), read)
 

@@ -1,6 +1,6 @@
 """Round 10: samplers that are written otherwise, and draws where frameworks meet.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 

@@ -246,13 +246,13 @@ def counter_in_a_loop() -> Case:
 
         return lambda x: head(x)
 
-    def ours(x):
+    def reference(x):
         return 3 * torch.tanh(x @ torch.from_numpy(W))
 
     def right(x):
         return 3 * tf.tanh(tf.matmul(x, W))
 
-    return Case(torch_(ours), tf_(make(False)), tf_(right), X)
+    return Case(torch_(reference), tf_(make(False)), tf_(right), X)
 
 
 @attack(

@@ -1,4 +1,4 @@
-"""One dense or convolutional layer with the same numbers in every framework: what entries share."""
+"""One dense or convolutional layer with the same values in every framework: what entries share."""
 
 from __future__ import annotations
 

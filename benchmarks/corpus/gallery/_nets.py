@@ -1,4 +1,4 @@
-"""Numbers for small nets on images and on rows, and the layers of each framework that hold them.
+"""Values for small nets on images and on rows, and the layers of each framework that hold them.
 
 Kernels are drawn as torch and Chainer keep them, (out, in, height, width), and dense weights as
 (in, out). Images are drawn channels first.

@@ -23,7 +23,7 @@ def common_forms(operations: Mapping[str, str]) -> dict[str, list[Form]]:
 
 
 def joined(*tables: Mapping[str, list[Form]]) -> dict[str, list[Form]]:
-    """Tables of forms as one; what several have is all of theirs."""
+    """Tables of forms as one; a kind of several tables has the forms of each."""
     kinds = {kind for table in tables for kind in table}
     return {kind: [form for table in tables for form in table.get(kind, ())] for kind in kinds}
 
