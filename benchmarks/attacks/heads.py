@@ -9,9 +9,15 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import normal, weights
+from parity.frameworks.chainer_numpy import import_chainer
+
+chainer = import_chainer()
+F = chainer.functions
 
 W = weights(5, 4)
 X = normal(6, 5)
+MORE = normal(20_000, 5, seed=9)  # for what is read of many samples
+OF_ACTIONS = weights(5, 3)
 
 
 def torch_head(x: Any) -> Any:
@@ -20,6 +26,15 @@ def torch_head(x: Any) -> Any:
 
 def tf_head(x: Any) -> Any:
     return tf.tanh(tf.matmul(x, W))
+
+
+def torch_q(x: Any) -> Any:
+    """Q-values of three actions."""
+    return torch.tanh(x @ torch.from_numpy(OF_ACTIONS))
+
+
+def tf_q(x: Any) -> Any:
+    return tf.tanh(tf.matmul(x, OF_ACTIONS))
 
 
 def as_array(one: Any) -> Any:

@@ -7,12 +7,11 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import W, X, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, X, as_array, tf_head, torch_head
 
 GRAPHS = "graphs-that-draw-alike"
 LAWS = "one-law-behind-data"
 HIDES = "what-hides-other-samples"
-MORE = normal(20_000, 5, seed=9)
 
 
 def _distance(result):

@@ -7,14 +7,13 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, X, as_array, size_of_noise, tf_head, torch_head
 
 LINE = "noise-of-the-host-as-a-line"
 ROWS = "what-many-draws-decide-together"
 TURNS = "how-many-fresh-samples"
 STATE = "seeds-that-few-numbers-tell"
 
-MORE = normal(20_000, 5, seed=9)
 FEW = normal(2, 5, seed=4)
 
 

@@ -7,14 +7,13 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import W, X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, X, as_array, size_of_noise, tf_head, torch_head
 
 STALE = "stale-beside-draws"
 MOVES = "kept-beside-what-moves"
 ONE = "kept-of-one-sample"
 BESIDE = "kept-of-what-is-no-sample"
 
-MORE = normal(20_000, 5, seed=9)
 OTHER = normal(6, 5, seed=1, scale=0.7)
 
 

@@ -8,15 +8,9 @@ import torch
 import torch.nn.functional as functional
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X
 
 RULE = "found-by-mutations"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 @attack(RULE, "the larger of x and leaky(x): the product with the slope is taken for leaky(x)", 2)

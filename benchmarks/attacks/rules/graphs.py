@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
+from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform
+from benchmarks.attacks.heads import X
 
 RULE = "no-float64"
 
@@ -36,10 +37,6 @@ def concrete(function: Callable[..., Any], *specs: tf.TensorSpec) -> Any:
 
 def floats(*shape: int | None) -> tf.TensorSpec:
     return tf.TensorSpec(shape, tf.float32)
-
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 def _pair(wrong, right, reference, x, kind=concrete, exact=False):

@@ -12,16 +12,12 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import MORE, W, as_array, tf_head, torch_head
 
 ONE_STREAM = "draws-of-one-stream"
 KERNELS = "parameters-of-a-kernel"
 
 MANY = normal(2000, 5, seed=9)
-MORE = normal(20_000, 5, seed=9)
 W2 = weights(5, 4, seed=2)
 
 

@@ -11,11 +11,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, as_array, tf_head, torch_head
 
 TOGETHER = "draws-that-belong-together"
 LAYERS = "layers-that-draw"

@@ -15,19 +15,12 @@ from benchmarks.attacks.corpus import (
     tf_,
     torch_,
     uniform,
-    weights,
 )
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X
 
 WHOLE = "integers"
 NAN = "nan-and-infinity"
 EPSILON = "constants"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 @attack(WHOLE, "an index over 2**31 wraps in int32")

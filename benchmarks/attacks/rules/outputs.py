@@ -10,23 +10,10 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.corpus import Case, attack, chainer_, numpy_, tf_, torch_
+from benchmarks.attacks.heads import OF_ACTIONS, F, X, chainer, tf_q, torch_q
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "outputs-dropped"
-
-W = weights(5, 3)
-X = normal(6, 5)
-
-
-def torch_q(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_q(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 class Slotted:
@@ -205,7 +192,7 @@ def to_list() -> Case:
 def masked_array() -> Case:
     def port(least):
         def model(x):
-            q = np.tanh(x @ W)
+            q = np.tanh(x @ OF_ACTIONS)
             return np.ma.masked_array(q, mask=q < least)
 
         return model
@@ -222,7 +209,7 @@ def structured_array() -> Case:
 
     def port(k):
         def model(x):
-            q = np.tanh(x @ W)[:, 0]
+            q = np.tanh(x @ OF_ACTIONS)[:, 0]
             found = np.zeros(6, kind)
             found["q"] = k * q
             return {"q": q, "both": found}
@@ -239,7 +226,7 @@ def structured_array() -> Case:
 def chainer_distribution() -> Case:
     def port(k):
         def model(x):
-            loc = F.tanh(F.matmul(x, W))
+            loc = F.tanh(F.matmul(x, OF_ACTIONS))
             return chainer.distributions.Normal(loc, log_scale=loc * k)
 
         return model
@@ -269,7 +256,7 @@ def torch_distribution() -> Case:
         bonus = 0.25
 
     def model(kind):
-        return lambda x: kind(x @ torch.from_numpy(W), torch.ones(6, 3))
+        return lambda x: kind(x @ torch.from_numpy(OF_ACTIONS), torch.ones(6, 3))
 
     def read(thing):
         return [thing.loc, thing.scale, thing.mode]

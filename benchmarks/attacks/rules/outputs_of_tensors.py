@@ -7,7 +7,8 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
-from benchmarks.attacks.rules.outputs import RULE, X, tf_q, torch_q
+from benchmarks.attacks.heads import X, tf_q, torch_q
+from benchmarks.attacks.rules.outputs import RULE
 
 
 @attack(RULE, "a ragged tensor beside the Q-values")

@@ -11,12 +11,11 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, as_array, size_of_noise, tf_head, torch_head
 
 LAWS = "samplers-written-otherwise"
 MEET = "draws-where-frameworks-meet"
 
-MORE = normal(20_000, 5, seed=9)
 MANY = normal(40_000, 5, seed=9)
 V = weights(5, 4, seed=2)
 

@@ -9,12 +9,10 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, tf_, torch_
+from benchmarks.attacks.heads import W, X
 
 RULE = "stale-traces"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 def reference(x):

@@ -9,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, X, as_array, size_of_noise, tf_head, torch_head
 
 ROWS = "fresh-samples-by-columns-alone"
 LARGE = "two-turns-of-a-large-model"
@@ -21,8 +21,6 @@ HOST = "whole-numbers-of-the-host"
 STREAMS = "generators-of-one-seed"
 CLOCK = "seeds-of-the-clock"
 LAWS = "one-law-put-in-otherwise"
-
-MORE = normal(20_000, 5, seed=9)
 
 
 # --- fresh samples: how they are compared, and how many there are ---------------------------------
