@@ -255,6 +255,15 @@ MU = np.array([0.2, -0.1, 0.4], np.float32)
 CHOLESKY = np.array([[0.5, 0, 0], [0.2, 0.4, 0], [-0.1, 0.3, 0.6]], np.float32)
 
 
+def _head_and(layer):
+    """The layer of `heads` in Keras, and one behind it."""
+    inputs = keras.Input((5,))
+    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
+    model = keras.Model(inputs, layer(hidden(inputs)))
+    hidden.set_weights([W])
+    return model
+
+
 @attack(LAWS, "Keras' Gaussian dropout at a rate of 0.2, or normal numbers of that deviation", 8)
 def gaussian_dropout() -> Case:
     def port(k):
@@ -264,10 +273,7 @@ def gaussian_dropout() -> Case:
 
         return model
 
-    inputs = keras.Input((5,))
-    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
-    reference = keras.Model(inputs, keras.layers.GaussianDropout(0.2)(hidden(inputs)))
-    hidden.set_weights([W])
+    reference = _head_and(keras.layers.GaussianDropout(0.2))
     return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
 
 
@@ -279,10 +285,7 @@ def alpha_dropout() -> Case:
 
         return model
 
-    inputs = keras.Input((5,))
-    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
-    reference = keras.Model(inputs, keras.layers.AlphaDropout(0.3)(hidden(inputs)))
-    hidden.set_weights([W])
+    reference = _head_and(keras.layers.AlphaDropout(0.3))
     return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
 
 

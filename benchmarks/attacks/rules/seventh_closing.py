@@ -9,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
+from benchmarks.attacks.heads import W, X, answered, tf_head, torch_head
 
 ALLOWED = "allowed-to-others"
 HOST = "host-numbers-near-a-tie"
@@ -277,21 +277,7 @@ def _of_words(convert):
     },
 )
 def text_of_numbers(write, parse) -> Case:
-    def port(k):
-        def model(x):
-            q = k * torch_head(x)
-            return {"value": q.amax(1), "answer": write(q.numpy())}
-
-        return model
-
-    def reference(x):
-        q = tf_head(x)
-        return {"value": tf.reduce_max(q, 1), "answer": write(q.numpy())}
-
-    def read(result):
-        return [result["value"], parse(result["answer"])]
-
-    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), normal(40, 5), read)
+    return answered(write, parse, normal(40, 5))
 
 
 @attack(FORMATS, "the levels that occur are a set, one of which is a whole 0", 7)

@@ -13,7 +13,16 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import MORE, W, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    W,
+    as_array,
+    size_of_noise,
+    tf_head,
+    tf_noisy,
+    torch_head,
+    torch_noisy,
+)
 
 INVARIANT = "pairs-by-what-is-invariant"
 OVERLAP = "streams-that-overlap"
@@ -161,10 +170,6 @@ def sixteen_noises() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
     def read(result):
         seeds = [(a, b) for a in range(4) for b in range(4)]
         known = [tf.random.stateless_normal((50, 4), seed).numpy() for seed in seeds]
@@ -172,7 +177,7 @@ def sixteen_noises() -> Case:
         return [np.array([min(np.abs(noise - one).max() for one in known) < 1e-3], np.float32)]
 
     faulty, twin = tf_(port(4)), tf_(port(2**31 - 1))
-    return Case(torch_(reference), faulty, twin, MORE[:50], read)
+    return Case(torch_(torch_noisy), faulty, twin, MORE[:50], read)
 
 
 @attack(OVERLAP, "noise of environment i at step t is of seed s + i + t, or of seed (s, i, t)", 10)
@@ -283,11 +288,7 @@ def seed_and_step() -> Case:
             self.step += 1
             return h, h + self.scale * torch.from_numpy(e)
 
-    def reference(x):
-        h = tf_head(x)
-        return h, h + 0.1 * tf.random.normal(tf.shape(h))
-
-    return Case(tf_(reference), torch_(Agent(0.2)), torch_(Agent(0.1)), MORE, size_of_noise)
+    return Case(tf_(tf_noisy), torch_(Agent(0.2)), torch_(Agent(0.1)), MORE, size_of_noise)
 
 
 @attack(
@@ -329,11 +330,7 @@ def noise_in_a_buffer() -> Case:
             self.rng.standard_normal(out=self.noise[: len(x) // self.share], dtype=np.float32)
             return h, h + 0.1 * self.noise
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), numpy_(Agent(2)), numpy_(Agent(1)), MORE, size_of_noise)
+    return Case(torch_(torch_noisy), numpy_(Agent(2)), numpy_(Agent(1)), MORE, size_of_noise)
 
 
 @attack(

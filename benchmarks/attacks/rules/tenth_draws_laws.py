@@ -11,7 +11,15 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import MORE, W, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    W,
+    as_array,
+    size_of_noise,
+    tf_head,
+    torch_head,
+    torch_noisy,
+)
 
 LAWS = "samplers-written-otherwise"
 MEET = "draws-where-frameworks-meet"
@@ -210,11 +218,7 @@ def noise_of_a_numpy_function() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), tf_(port(0.2)), tf_(port(0.1)), MORE, size_of_noise)
+    return Case(torch_(torch_noisy), tf_(port(0.2)), tf_(port(0.1)), MORE, size_of_noise)
 
 
 @attack(
@@ -263,8 +267,6 @@ def noise_in_a_loop() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), tf_(port(True)), tf_(port(False)), normal(200, 5), size_of_noise)
+    return Case(
+        torch_(torch_noisy), tf_(port(True)), tf_(port(False)), normal(200, 5), size_of_noise
+    )
