@@ -20,7 +20,7 @@ _HEAD = """\
 What is public: `parity`, the fixture `assert_parity`, and the modules below. This page is written
 from the docstrings by `python -m benchmarks.api --write docs/api.md`.
 """
-# module: the names that are public; None where `__all__` tells
+# module: the names that are public; None where `__all__` says
 MODULES: dict[str, tuple[str, ...] | None] = {
     "parity": None,
     "parity.pytest_run.asserting": ("AssertParity",),
@@ -49,15 +49,15 @@ def page() -> str:
 
 
 def _modules() -> Iterator[str]:
-    told: set[int] = set()
+    written: set[int] = set()
     for name, names in MODULES.items():
         module = importlib.import_module(name)
         yield f"## `{name}`\n"
         yield f"{_docs(module)}\n"
         for own in names if names is not None else _public(module):
             thing = getattr(module, own)
-            if id(thing) not in told and not inspect.ismodule(thing):
-                told.add(id(thing))
+            if id(thing) not in written and not inspect.ismodule(thing):
+                written.add(id(thing))
                 yield from _thing(own, thing)
 
 
@@ -67,8 +67,8 @@ def _public(module: Any) -> list[str]:
 
 def _defined(module: Any) -> Iterator[str]:
     for name, thing in vars(module).items():
-        ours = getattr(thing, "__module__", None) == module.__name__
-        if ours and callable(thing) and not name.startswith("_"):
+        own = getattr(thing, "__module__", None) == module.__name__
+        if own and callable(thing) and not name.startswith("_"):
             yield name
 
 
@@ -138,7 +138,7 @@ def _parameter(found: inspect.Parameter) -> str:
 
 
 def _default(found: Any) -> str:
-    """A default as it is written; that of a dataclass's factory is not told there."""
+    """A default as it is written; that of a dataclass's factory is not stated there."""
     return "..." if "<" in repr(found) else repr(found)
 
 

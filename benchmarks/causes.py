@@ -29,7 +29,7 @@ what it should predict, is reported as *consistent with the evidence, not proved
 `unexplained`, and what comes closest.
 
 `weights-not-shared` is reported before anything is located, and never as confirmed: the models'
-weight matrices hold as many numbers, and none of the one is in the other, in any arrangement,
+weight matrices hold as many values, and none of the one is in the other, in any arrangement,
 precision or multiple, nor a gate of a cell that one of them joins. Transfer them
 (`parity.transfer`), or compare what the models are made of (`parity.structure`).
 

@@ -37,7 +37,7 @@ class Row:
     unexplained: bool = False
     wrong: bool = False
     error: str = ""
-    told: str = ""
+    stated: str = ""
     seconds: float = 0.0
 
     @property
@@ -103,11 +103,11 @@ def _judge(job: tuple[str, int]) -> Row:
     row = Row(name, entry.family, not entry.causes, seed)
     try:
         found = check(entry, seed)
-    except Exception as error:  # a crash is a result, to be counted and mended
+    except Exception as error:  # a crash is a result, to be counted and fixed
         return Row(*job[:1], entry.family, not entry.causes, seed, error=repr(error))
     return Row(
         row.name, row.family, row.clean, seed, found.detected, found.placed, found.cause,
-        found.confirmed, found.unexplained, found.wrong, "", found.told, found.seconds,
+        found.confirmed, found.unexplained, found.wrong, "", found.stated, found.seconds,
     )  # fmt: skip
 
 
@@ -140,8 +140,8 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
     if short:
         yield "\nShort of what is expected (`python -m benchmarks.corpus.gallery --only NAME`):\n"
     for row in short:
-        told = (row.error or row.told).replace("\n", "; ")
-        yield f"- `{row.name}`, seed {row.seed}: {told}"
+        stated = (row.error or row.stated).replace("\n", "; ")
+        yield f"- `{row.name}`, seed {row.seed}: {stated}"
 
 
 def _share(rows: Sequence[Row], name: str) -> str:

@@ -70,8 +70,8 @@ def page() -> str:
         here = [one for one in left if one.file.startswith(files)]
         left = [one for one in left if one not in here]
         lines.append(f"## {area}\n")
-        told = sorted({(_code(one.text), one.kind) for one in here})
-        lines += [f"- {text} ({kind})" for text, kind in told]
+        entries = sorted({(_code(one.text), one.kind) for one in here})
+        lines += [f"- {text} ({kind})" for text, kind in entries]
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 
@@ -94,8 +94,8 @@ def messages(package: Path = PACKAGE) -> Iterator[Message]:
                 own = {kind: node.args[0]}
                 if kind != "FrameworkMissing" and len(node.args) > 1:
                     own[f"{kind}, on the command line"] = node.args[1]
-                for told, argument in own.items():
-                    message = Message(file, told, _text(argument, constants))
+                for raised, argument in own.items():
+                    message = Message(file, raised, _text(argument, constants))
                     if re.search(r"[A-Za-z]{3}", message.stem):  # not another error's, passed on
                         yield message
 

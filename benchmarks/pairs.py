@@ -4,8 +4,8 @@
     python -m benchmarks.pairs --case 17 [--kind clean]
 
 A fault counts as one to be found when it changes the outputs by more than the two models' own
-rounding; the others are told apart as masked. Rates come with Wilson's 95% intervals, and what
-was missed with the seed that reproduces it.
+rounding; the others are counted separately as masked. Rates come with Wilson's 95% intervals, and
+what was missed with the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -116,11 +116,11 @@ def judge(seed: int, kind: str) -> Result:
         result = partial(Result, seed, planted, models, names, masked)
         try:
             report = compare(pair)
-        except Exception as error:  # a crash is a result, to be counted and mended
+        except Exception as error:  # a crash is a result, to be counted and fixed
             return result(type(error).__name__, False, "", str(error).split("\n")[0])
         right = placed(report, pair) if case.fault else False
-        told = [found.cause.kind if found.cause else "" for found in report.divergences]
-        return result(report.verdict, right, told[0] if told else "", first_of(report))
+        kinds = [found.cause.kind if found.cause else "" for found in report.divergences]
+        return result(report.verdict, right, kinds[0] if kinds else "", first_of(report))
 
 
 def first_of(report: object) -> str:
@@ -159,8 +159,8 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
     yield rate("raised", (r.verdict not in known for r in clean))
     if masked:
         verdicts = Counter(r.verdict for r in masked)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        yield f"{len(masked)} pairs with a fault below rounding: {told}"
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        yield f"{len(masked)} pairs with a fault below rounding: {counted}"
     if unbuilt:
         yield f"{len(unbuilt)} pairs that the generator got wrong, in no rate:"
         yield from (f"    --case {r.seed}  {r.models}: {r.kind}; {r.first}" for r in unbuilt)
@@ -207,8 +207,8 @@ def missed(title: str, results: Iterable[Result], among: Sequence[Result]) -> It
     for kind, found in sorted(by_kind.items(), key=lambda item: -len(item[1])):
         yield f"  {kind}: {len(found)} of {sum(r.kind == kind for r in among)}"
         for r in found:
-            told = r.cause or "unexplained"
-            yield f"    --case {r.seed}  {r.models}: {r.verdict}; {told}; {r.first}"
+            stated = r.cause or "unexplained"
+            yield f"    --case {r.seed}  {r.models}: {r.verdict}; {stated}; {r.first}"
 
 
 def show(seed: int, kind: str) -> None:

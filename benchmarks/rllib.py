@@ -1,4 +1,4 @@
-"""Runs RLlib's own models through the tool and tells what it finds, as Markdown.
+"""Runs RLlib's own models through the tool and states what it finds, as Markdown.
 
     python -m benchmarks.rllib [--write docs/rllib.md]
 
@@ -177,8 +177,8 @@ def transfers() -> Iterator[str]:
 def moved(result: Transfer) -> str:
     """The verdict and the largest difference of any output."""
     rows = result.report.comparisons[0].outputs
-    apart = max((row.difference for row in rows), key=lambda found: found.largest)
-    return f"{result.verdict}, {apart.largest:.1e}"
+    largest = max((row.difference for row in rows), key=lambda found: found.largest)
+    return f"{result.verdict}, {largest.largest:.1e}"
 
 
 def heirs() -> Iterator[str]:
@@ -240,14 +240,14 @@ def left_over() -> Iterator[str]:
 
 
 def section(difference: Difference) -> Iterator[str]:
-    _, _, _, told = observed(difference)
+    _, _, _, text = observed(difference)
     yield ""
     yield f"## {difference.title}"
     yield ""
     yield f"Built with {difference.built}."
     yield ""
     yield "```text"
-    yield from (line.rstrip() for line in told.split("\n\n\n")[0].splitlines())
+    yield from (line.rstrip() for line in text.split("\n\n\n")[0].splitlines())
     yield "```"
 
 

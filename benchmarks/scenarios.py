@@ -1,4 +1,4 @@
-"""Prints how each planted fault of the users' situations is told: `python -m benchmarks.scenarios`.
+"""Prints how each planted fault of users' situations is reported: `python -m benchmarks.scenarios`.
 
 Rows are faults, columns the frameworks of reference and candidate. A cell has the verdict, whether
 the first divergence stands on the faulty line (or layer) on both sides, the operation named in the
@@ -70,7 +70,7 @@ def fault_table(build: Callable[..., Pair], batch: int) -> Iterator[str]:
         cells = []
         for two in c51.FRAMEWORK_PAIRS:
             pair = build(*two, fault.name, batch=size)
-            cells.append(told(pair, partial(_is_at, fault, two)))
+            cells.append(reported(pair, partial(_is_at, fault, two)))
         yield _row(title, cells)
 
 
@@ -78,17 +78,17 @@ def layer_table() -> Iterator[str]:
     yield from _header("axis", [" to ".join(two) for two in layered.PAIRS])
     for axis in (0, 1):
         pairs = (layered.softmax_layer_pair(*two, axis) for two in layered.PAIRS)
-        yield _row(str(axis), [told(pair, layered.is_at_softmax) for pair in pairs])
+        yield _row(str(axis), [reported(pair, layered.is_at_softmax) for pair in pairs])
 
 
 def conversion_table() -> Iterator[str]:
     yield from _header("conversion", ["chainer to keras"])
     for name, conversion in nature_dqn.CONVERSIONS.items():
         pair = nature_dqn.conversion_pair(name)
-        yield _row(name, [told(pair, partial(nature_dqn.is_first_wrong_layer, conversion))])
+        yield _row(name, [reported(pair, partial(nature_dqn.is_first_wrong_layer, conversion))])
 
 
-def told(pair: Pair, is_placed: Judge) -> str:
+def reported(pair: Pair, is_placed: Judge) -> str:
     """One cell: what a comparison of the pair says."""
     start = time.perf_counter()
     try:

@@ -64,13 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     short, alarms = [], []
     with _mapping(options.jobs) as mapping:
         print(f"{'fault':22} {'search':>28}   {'random':>28}")
-        for name, (told, enough) in zip(
+        for name, (line, enough) in zip(
             faults, mapping(partial(_on_fault, seeds=seeds), faults), strict=True
         ):
-            print(f"{name:22} {told}", flush=True)
+            print(f"{name:22} {line}", flush=True)
             short += [] if enough else [name]
-        for name, (told, green) in zip(clean, mapping(on_clean, clean), strict=True):
-            print(f"{name:22} {told}", flush=True)
+        for name, (line, green) in zip(clean, mapping(on_clean, clean), strict=True):
+            print(f"{name:22} {line}", flush=True)
             alarms += [] if green else [name]
     print(f"found too seldom: {', '.join(short) or 'none'}; alarms: {', '.join(alarms) or 'none'}")
     return 1 if short or alarms else 0
@@ -101,7 +101,7 @@ def _on_fault(name: str, seeds: range) -> tuple[str, bool]:
     runs = [searched(pair, seed, EXAMPLES) for seed in seeds]
     blind = [at_random(pair, seed, EXAMPLES) for seed in seeds]
     enough = sum(run.found for run in runs) * SEEDS >= ENOUGH * len(seeds)
-    return f"{_told(runs)}   {_told(blind)}", enough
+    return f"{_line(runs)}   {_line(blind)}", enough
 
 
 def _on_clean(name: str, seeds: range, count: int) -> tuple[str, bool]:
@@ -110,11 +110,11 @@ def _on_clean(name: str, seeds: range, count: int) -> tuple[str, bool]:
     each = 1000 * sum(run.seconds for run in runs) / sum(run.examples for run in runs)
     green = sum(run.green for run in runs)
     full = sum(run.compared for run in runs) / len(seeds)
-    told = (
+    line = (
         f"green {green} of {len(seeds)}, {each:.1f} ms per example, "
         f"{full:.0f} of {count} compared in full"
     )
-    return told, green == len(seeds)
+    return line, green == len(seeds)
 
 
 def _pair(name: str) -> Any:
@@ -168,10 +168,10 @@ def at_random(pair: Any, seed: int, examples: int) -> Run:
         if plain is not None and plain.excess(inputs) <= _SUSPICIOUS:
             continue
         try:
-            apart = compare(*models, inputs=inputs).verdict == "diverged"
+            differs = compare(*models, inputs=inputs).verdict == "diverged"
         except parity.ParityError:
-            apart = True
-        if apart:
+            differs = True
+        if differs:
             return Run(True, count, time.perf_counter() - started)
     return Run(False, examples, time.perf_counter() - started)
 
@@ -207,7 +207,7 @@ def _full(compare: Any, models: Sequence[Any], inputs: Any) -> Any:
     return compare(*models, inputs=inputs)
 
 
-def _told(runs: Sequence[Run]) -> str:
+def _line(runs: Sequence[Run]) -> str:
     found = [run for run in runs if run.found]
     head = f"{len(found):2} of {len(runs)}"
     if not found:

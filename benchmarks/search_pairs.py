@@ -1,6 +1,6 @@
 """Pairs for benchmarks/search.py: faults that only some observations show, and clean pairs.
 
-Each is two small models of two frameworks that hold the same numbers.
+Each is two small models of two frameworks that hold the same values.
 """
 
 from __future__ import annotations

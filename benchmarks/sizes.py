@@ -41,7 +41,7 @@ def main() -> int:
         return 0
     if options.list:
         for name, case in CASES.items():
-            print(f"{name:24} {case.told}")
+            print(f"{name:24} {case.title}")
         return 0
     print("| case | plain | comparison | of it computing | verdict | first place | |")
     print("|---|---|---|---|---|---|---|")
@@ -100,15 +100,15 @@ def _in_new_process(name: str, seconds: float, most: float) -> Any:
                 process.wait(0.2)
             except subprocess.TimeoutExpired:
                 continue
-        told, errors = process.communicate()
+        printed, errors = process.communicate()
     if process.returncode:
         lines = errors.strip().splitlines()
         return f"exit code {process.returncode}: {lines[-1] if lines else ''}"
-    return json.loads(told.splitlines()[-1])
+    return json.loads(printed.splitlines()[-1])
 
 
 def _resident(process: int) -> float:
-    """Bytes of memory that a process has at this moment; 0 where that cannot be told."""
+    """Bytes of memory that a process has at this moment; 0 where that cannot be read."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):
@@ -150,8 +150,8 @@ def _first_place(report: Any) -> str:
         return ""
     site, cause = found[0].candidate, found[0].cause
     where = site.layer or site.source.rsplit("/", 1)[-1]
-    told = cause.kind if cause is not None else "unexplained"
-    return f"{site.op} at {where}: {told} ({len(found)} told)"
+    stated = cause.kind if cause is not None else "unexplained"
+    return f"{site.op} at {where}: {stated} ({len(found)} reported)"
 
 
 def _first_line(report: Any) -> dict[str, str]:

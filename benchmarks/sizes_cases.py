@@ -17,13 +17,13 @@ class Case:
     """Two models, and what is right of them.
 
     Attributes:
-        told: what it is, in words.
+        title: what it is, in words.
         build: gives the reference, the candidate and the inputs.
         verdict: that is right.
         layer, code: the layer of the first divergence, or what its line of code holds.
     """
 
-    told: str
+    title: str
     build: Callable[[], tuple[Any, Any, Any]]
     verdict: str
     layer: str = ""
@@ -98,8 +98,8 @@ def _weights_off() -> tuple[Any, Any, Any]:
     for layer in reference[::2]:
         torch.nn.init.orthogonal_(layer.weight, 1.1)  # torch's own start forgets the inputs
     with torch.no_grad():
-        for ours, theirs in zip(reference.parameters(), candidate.parameters(), strict=True):
-            theirs.copy_(ours + 0.01 * torch.randn_like(ours))
+        for weight, moved in zip(reference.parameters(), candidate.parameters(), strict=True):
+            moved.copy_(weight + 0.01 * torch.randn_like(weight))
     return reference, candidate, _normal(4, 32)
 
 

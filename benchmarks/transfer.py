@@ -49,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("differ", _judge_other, options.negatives),
         ("files", judge_files, options.files),
     ):
-        told = list(_each(one, seeds[:count], options.jobs))
-        bad = {seed: text for seed, text in zip(seeds, told, strict=False) if text}
-        drawn = sum(text is not None for text in told)
+        answers = list(_each(one, seeds[:count], options.jobs))
+        bad = {seed: text for seed, text in zip(seeds, answers, strict=False) if text}
+        drawn = sum(text is not None for text in answers)
         print(f"{what}: {drawn} drawn, {len(bad)} not as they should be {bad or ''}")
         wrong += bad
     print(f"\n{len(results)} architectures in {time.perf_counter() - started:.0f} s")

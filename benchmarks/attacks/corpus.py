@@ -128,7 +128,7 @@ def numpy_(model: Any, dtype: str = "float32", **options: Any) -> Side:
 
 
 def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> Any:
-    """Normal float32 numbers, the same whenever they are asked for."""
+    """Normal float32 values, the same whenever they are asked for."""
     random = np.random.default_rng([seed, *shape])
     return (scale * random.standard_normal(shape)).astype(np.float32)
 

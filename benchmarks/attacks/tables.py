@@ -9,13 +9,13 @@ from benchmarks.attacks.run import Result
 
 def line(result: Result) -> str:
     """One attack that broke something, or that is broken."""
-    told = [
+    said = [
         "WRONG PASS" * result.wrong_pass,
         "ALARM on the twin" * result.alarm,
         result.problem,
         *(v for v in (result.faulty, result.twin) if v.startswith("crash")),
     ]
-    what = "; ".join(filter(None, told))
+    what = "; ".join(filter(None, said))
     return f"{result.name} ({result.rule}, round {result.round}): {what}. {result.about}"
 
 

@@ -45,10 +45,10 @@ def truth(attack: Attack) -> Truth:
     case = attack.build()
     where = case.inputs if case.elsewhere is None else case.elsewhere
     here = _outputs(attack, "reference", where), _outputs(attack, "faulty", where)
-    ours, theirs = _outputs(attack, "reference"), _outputs(attack, "twin")
+    reference, twin = _outputs(attack, "reference"), _outputs(attack, "twin")
     return Truth(
         _times(*here, _rounding(attack, where), case.unit),
-        _times(ours, theirs, _rounding(attack, case.inputs), case.unit),
+        _times(reference, twin, _rounding(attack, case.inputs), case.unit),
     )
 
 
@@ -73,12 +73,14 @@ def _rounding(attack: Attack, inputs: Any) -> list[Any] | None:
     return found
 
 
-def _times(ours: list[Any], theirs: list[Any], rounding: list[Any] | None, own: float) -> float:
+def _times(
+    reference: list[Any], candidate: list[Any], rounding: list[Any] | None, own: float
+) -> float:
     """The largest difference of an element in units of its rounding; inf for other structures."""
-    if [a.shape for a in ours] != [b.shape for b in theirs] or rounding is None:
+    if [a.shape for a in reference] != [b.shape for b in candidate] or rounding is None:
         return float("inf")
     largest = 0.0
-    for a, b, most in zip(ours, theirs, rounding, strict=True):
+    for a, b, most in zip(reference, candidate, rounding, strict=True):
         if a.dtype.kind in "US":
             largest = max(largest, 0.0 if np.array_equal(a, b) else float("inf"))
             continue

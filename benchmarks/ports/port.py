@@ -64,12 +64,12 @@ class Port:
         with _modules_of(self.folder):
             reference = _loaded("ref", self.folder / "ref.py", self._source("ref.py"))
             candidate = _loaded("port", self.folder / "port.py", self._with(fault))
-            ours, theirs = reference.make(), candidate.make()
-            candidate.load(theirs, ours)
+            original, ported = reference.make(), candidate.make()
+            candidate.load(ported, original)
             own = getattr(candidate, "inputs", None)
             return parity.compare(
-                _wrapped(reference, ours, reference.inputs(0)),
-                _wrapped(candidate, theirs, own(0) if own else None),
+                _wrapped(reference, original, reference.inputs(0)),
+                _wrapped(candidate, ported, own(0) if own else None),
             )
 
     def _source(self, file: str) -> str:

@@ -33,7 +33,7 @@ class Result:
         placed: whether the first divergence is the planted fault.
         noted: whether the report carries the note that the pair calls for.
         effect: of the fault on the outputs in float64, relative; 0 for a clean pair.
-        told: by rule, whether it says that the models differ, and whether it places the fault.
+        said: by rule, whether it says that the models differ, and whether it places the fault.
         rate: the highest of CRADLE's rates.
     """
 
@@ -47,7 +47,7 @@ class Result:
     placed: bool = False
     noted: bool = True
     effect: float = 0.0
-    told: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    said: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     rate: float = 0.0
 
 
@@ -56,7 +56,7 @@ def measure_clean(clean: Clean, count: int) -> Iterator[Result]:
     for number, (style, inputs) in enumerate(draw(pair.inputs, count, clean.styles)):
         here = replace(pair, inputs=inputs)
         _seed(number)
-        verdict, first, report, seconds = told_by_parity(here)
+        verdict, first, report, seconds = said_by_parity(here)
         kinds = (
             {note.kind for comparison in report.comparisons for note in comparison.notes}
             if (report is not None)
@@ -74,7 +74,7 @@ def measure_planted(planted: Planted, count: int) -> Iterator[Result]:
         faulty, sound = (planted.build(*two, size) for size in (planted.size, 0.0))
         for number, (style, inputs) in enumerate(draw(faulty.inputs, count, planted.styles)):
             here = replace(faulty, inputs=inputs)
-            verdict, first, report, seconds = told_by_parity(here)
+            verdict, first, report, seconds = said_by_parity(here)
             found = report.divergences if report is not None else []
             result = Result(
                 planted.name, " to ".join(two), number, style, verdict, first, seconds,
@@ -90,12 +90,12 @@ def _seed(number: int) -> None:
     tf.random.set_seed(number)
 
 
-def told_by_parity(pair: Pair) -> tuple[str, str, Any, float]:
+def said_by_parity(pair: Pair) -> tuple[str, str, Any, float]:
     """Verdict, first reason, report, seconds."""
     started = time.perf_counter()
     try:
         report = pair.compare()
-    except Exception as error:  # a crash is a result, to be counted and mended
+    except Exception as error:  # a crash is a result, to be counted and fixed
         message = str(error).split("\n")[0]
         return type(error).__name__, message, None, time.perf_counter() - started
     return report.verdict, _first(report), report, time.perf_counter() - started
@@ -117,14 +117,14 @@ def _with_rules(result: Result, pair: Pair, planted: Planted | None) -> Result:
         except Exception:  # what keeps parity from comparing is counted there
             return result
         answers = {name: rule(found) for name, rule in methods.METHODS.items()}
-    told = {
+    said = {
         name: (
             answer.differ,
             planted is not None and answer.sites is not None and planted.is_at(*answer.sites),
         )
         for name, answer in answers.items()
     }
-    return replace(result, told=told, rate=answers[methods.CRADLE].rate)
+    return replace(result, said=said, rate=answers[methods.CRADLE].rate)
 
 
 def effect(faulty: Pair, sound: Pair) -> float:
@@ -180,6 +180,6 @@ def _found(planted: Planted, two: tuple[str, str], size: float, inputs: int) -> 
     faulty, sound = (planted.build(*two, one) for one in (size, 0.0))
     for _, drawn in draw(faulty.inputs, inputs, planted.styles):
         here = replace(faulty, inputs=drawn)
-        if told_by_parity(here)[0] == "diverged":
+        if said_by_parity(here)[0] == "diverged":
             return Smallest(size, effect(here, replace(sound, inputs=drawn)))
     return None

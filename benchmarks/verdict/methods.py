@@ -1,6 +1,6 @@
 """Other people's rules for 'these two models differ', on the same runs as parity's verdict.
 
-allclose        |a - b| <= 1e-5 + 1e-5 |b| for every output number
+allclose        |a - b| <= 1e-5 + 1e-5 |b| for every output value
 assert_close    `torch.testing.assert_close` with its defaults, which go by the dtype
 float64 rule    `torch._dynamo.utils.same`, PyTorch's check of its compiler: allclose at 1e-4, or
                 RMSE(candidate, float64) <= k RMSE(reference, float64) + 1e-5, k = 2 or 3, where
@@ -41,7 +41,7 @@ MUFFIN_FAULT, MUFFIN_BEFORE = 0.15, 1e-5
 
 @dataclass(frozen=True)
 class Layer:
-    """How far apart a layer's results are in the working precision, and where it stands."""
+    """How much a layer's results differ in the working precision, and where it stands."""
 
     reference: Site
     candidate: Site
@@ -59,7 +59,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """What a rule says: whether the models differ, and where, if it says."""
 
     differ: bool
@@ -76,7 +76,7 @@ def record(pair: Pair, candidate: bool) -> Tape:
 
 
 def run(pair: Pair) -> Run:
-    """Runs both models again, apart from parity's own comparison."""
+    """Runs both models again, beside parity's own comparison."""
     reference, candidate = record(pair, False), record(pair, True)
     side = Indexed(reference, reference.replay("float64"))
     outputs, _ = pair_outputs(reference, candidate)
@@ -87,15 +87,16 @@ def run(pair: Pair) -> Run:
             partners[mismatch.values[1]] = (mismatch.values[0], mismatch.order)
     compared, layers = [], []
     for output in outputs:
-        ours, theirs = tensor(reference, output.reference), tensor(candidate, output.candidate)
+        right = tensor(reference, output.reference)
+        given = tensor(candidate, output.candidate)
         truth = torch.from_numpy(np.array(side.array(output.reference)))
-        if ours.shape != theirs.shape and output.candidate in partners:
+        if right.shape != given.shape and output.candidate in partners:
             order = partners[output.candidate][1]
-            ours, truth = (
+            right, truth = (
                 torch.from_numpy(np.array(order.apply(one.double().numpy()))).to(one.dtype)
-                for one in (ours, truth)
+                for one in (right, truth)
             )
-        compared.append((ours, theirs, truth))
+        compared.append((right, given, truth))
     for op in candidate.ops:
         if op.role == "move" or op.static:
             continue
@@ -104,27 +105,27 @@ def run(pair: Pair) -> Run:
             source = reference.producer(made[0]) if made else None
             if made is None or source is None or not candidate.values[value].size:
                 continue
-            ours = made[1].apply(numbers(reference, made[0]))
-            gap = np.abs(ours - numbers(candidate, value))
+            right = made[1].apply(values(reference, made[0]))
+            gap = np.abs(right - values(candidate, value))
             gap = gap[np.isfinite(gap)]
             if gap.size:
                 layers.append(Layer(source.site, op.site, float(gap.mean()), float(gap.max())))
     return Run(tuple(compared), tuple(layers), candidate)
 
 
-def numbers(tape: Tape, value: int) -> np.ndarray:
+def values(tape: Tape, value: int) -> np.ndarray:
     return np.asarray(tape.adapter.to_numpy(tape.recorded[value])).astype(np.float64)
 
 
 def tensor(tape: Tape, value: int) -> torch.Tensor:
     """A recorded value as a torch tensor of its own dtype."""
-    array = numbers(tape, value)
+    array = values(tape, value)
     return torch.from_numpy(array).to(getattr(torch, tape.values[value].dtype))
 
 
-def allclose(found: Run) -> Told:
+def allclose(found: Run) -> Answer:
     with np.errstate(all="ignore"):
-        return Told(
+        return Answer(
             not all(
                 a.shape == b.shape
                 and np.allclose(b.double(), a.double(), rtol=1e-5, atol=1e-5, equal_nan=True)
@@ -133,19 +134,19 @@ def allclose(found: Run) -> Told:
         )
 
 
-def assert_close(found: Run) -> Told:
+def assert_close(found: Run) -> Answer:
     try:
         for a, b, _ in found.outputs:
             torch.testing.assert_close(b, a, equal_nan=True, check_dtype=False)
     except AssertionError:
-        return Told(True)
-    return Told(False)
+        return Answer(True)
+    return Answer(False)
 
 
-def float64_rule(found: Run) -> Told:
+def float64_rule(found: Run) -> Answer:
     def silent(*_: Any) -> None: ...
 
-    return Told(
+    return Answer(
         not all(
             a.shape == b.shape
             and same(a, b, truth, equal_nan=True, exact_dtype=False, log_error=silent)
@@ -154,7 +155,7 @@ def float64_rule(found: Run) -> Told:
     )
 
 
-def cradle(found: Run) -> Told:
+def cradle(found: Run) -> Answer:
     """Fires where a layer more than doubles the difference; names the layer of the highest rate."""
     before, highest, place = 0.0, 0.0, None
     for layer in found.layers:
@@ -162,20 +163,20 @@ def cradle(found: Run) -> Told:
         if rate > highest:
             highest, place = rate, (layer.reference, layer.candidate)
         before = max(before, layer.mean)
-    return Told(highest > CRADLE_RATE, place, highest)
+    return Answer(highest > CRADLE_RATE, place, highest)
 
 
-def muffin(found: Run) -> Told:
+def muffin(found: Run) -> Answer:
     before = 0.0
     for layer in found.layers:
         if layer.largest > MUFFIN_FAULT and before < MUFFIN_BEFORE:
-            return Told(True, (layer.reference, layer.candidate))
+            return Answer(True, (layer.reference, layer.candidate))
         before = max(before, layer.largest)
-    return Told(False)
+    return Answer(False)
 
 
 CRADLE = "CRADLE, rate above 1"
-METHODS: dict[str, Callable[[Run], Told]] = {
+METHODS: dict[str, Callable[[Run], Answer]] = {
     "allclose 1e-5": allclose,
     "assert_close defaults": assert_close,
     "PyTorch's float64 rule": float64_rule,

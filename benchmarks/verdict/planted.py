@@ -59,10 +59,10 @@ def _in_network(
         images = np.zeros(network.SHAPE, np.float32)
         return image_pair(network.side(reference, right), network.side(candidate, wrong), images)
 
-    def is_at(ours: Any, theirs: Any) -> bool:
+    def is_at(reference: Any, candidate: Any) -> bool:
         lines = tagged_lines(network.__file__, f"stage: {stage}")
         missed = tagged_lines(network.__file__, f"stage: {missed_at or stage}")
-        return place_of(ours) in lines and place_of(theirs) in lines | missed
+        return place_of(reference) in lines and place_of(candidate) in lines | missed
 
     return Planted(name, build, size, unit, is_at, **options)
 
@@ -70,8 +70,8 @@ def _in_network(
 def _in_layer(
     name: str, size: float, unit: str, layer: str, build: Callable[[str, str, float], Pair]
 ) -> Planted:
-    def is_at(ours: Any, theirs: Any) -> bool:
-        return all(site.layer.strip("/").split("/")[-1] == layer for site in (ours, theirs))
+    def is_at(reference: Any, candidate: Any) -> bool:
+        return all(site.layer.strip("/").split("/")[-1] == layer for site in (reference, candidate))
 
     return Planted(name, build, size, unit, is_at, styles=VECTORS)
 

@@ -36,10 +36,10 @@ def clean_tables(results: Sequence[Result]) -> Iterator[str]:
     yield from _row("family", "pairs", "runs", "parity", *METHODS)
     yield from _rule(4 + len(METHODS))
     for family, of in _groups(results, lambda r: r.family):
-        alarms = [_count(r.told[name][0] for r in of if r.told) for name in METHODS]
+        alarms = [_count(r.said[name][0] for r in of if r.said) for name in METHODS]
         own = sum(r.verdict == "diverged" for r in of)
         yield from _row(family, len({r.name for r in of}), len(of), own, *alarms)
-    rates = [_percent([r.told[name][0] for r in results if r.told]) for name in METHODS]
+    rates = [_percent([r.said[name][0] for r in results if r.said]) for name in METHODS]
     own = _percent([r.verdict == "diverged" for r in results])
     yield from _row("all", pairs, len(results), own, *rates)
     yield ""
@@ -48,7 +48,7 @@ def clean_tables(results: Sequence[Result]) -> Iterator[str]:
     yield from _row("style", "runs", "parity", *METHODS)
     yield from _rule(3 + len(METHODS))
     for style, of in _groups(results, lambda r: r.style):
-        alarms = [_count(r.told[name][0] for r in of if r.told) for name in METHODS]
+        alarms = [_count(r.said[name][0] for r in of if r.said) for name in METHODS]
         yield from _row(style, len(of), sum(r.verdict == "diverged" for r in of), *alarms)
     yield ""
     yield from _to_look_at(results)
@@ -95,10 +95,10 @@ def planted_tables(
         yield from _row("all", len(asked), *_found(asked, cut, _percent))
     yield ""
     yield "Placed by CRADLE's highest rate: " + _percent(
-        [r.told[CRADLE][1] for r in asked if r.told]
+        [r.said[CRADLE][1] for r in asked if r.said]
     )
     yield "of those asked for; by Muffin: " + _percent(
-        [r.told["Muffin"][1] for r in asked if r.told]
+        [r.said["Muffin"][1] for r in asked if r.said]
     )
     yield ""
     yield "The smallest that is found, in each of the directions, on one of three inputs; of a"
@@ -141,9 +141,9 @@ def _found(
     yield shown([r.verdict == "diverged" for r in of])
     yield shown([r.placed for r in of])
     for name in METHODS:
-        yield shown([r.told[name][0] for r in of if r.told])
+        yield shown([r.said[name][0] for r in of if r.said])
     if cut is not None:
-        yield shown([r.rate > cut for r in of if r.told])
+        yield shown([r.rate > cut for r in of if r.said])
 
 
 def _rate(hits: Iterable[bool]) -> tuple[str, str, str]:

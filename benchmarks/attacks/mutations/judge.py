@@ -99,9 +99,9 @@ def pair(seed: int) -> Pair | None:
         ("torch", "numpy"),
         ("numpy", "tensorflow"),
     ]
-    ours, theirs = names[int(random.choice(6, p=[0.4, 0.3, 0.1, 0.05, 0.1, 0.05]))]
-    if "chainer" in (ours, theirs) and "bfloat16" in mutation.about:
-        ours, theirs = "torch", "tensorflow"
+    reference, candidate = names[int(random.choice(6, p=[0.4, 0.3, 0.1, 0.05, 0.1, 0.05]))]
+    if "chainer" in (reference, candidate) and "bfloat16" in mutation.about:
+        reference, candidate = "torch", "tensorflow"
     layouts = {}
     for node in program.nodes:
         rank = values[node.id].ndim
@@ -109,7 +109,7 @@ def pair(seed: int) -> Pair | None:
             layouts[node.id] = tuple(int(i) for i in random.permutation(rank))
     sides = [
         Written(name, int(random.integers(1 << 30)), kept, bool(random.random() < 0.5))
-        for name, kept in ((ours, {}), (theirs, layouts))
+        for name, kept in ((reference, {}), (candidate, layouts))
     ]
     return Pair(program, mutation, *sides)
 
@@ -133,14 +133,14 @@ def truth(given: Pair) -> tuple[str, float]:
         except (ValueError, IndexError) as error:
             return f"broken: {error}", float("nan")
         rounding = _rounding(given, right)
-        ours = plain(program, given.reference)
+        reference = plain(program, given.reference)
         try:
-            theirs, twin = plain(mutated, given.candidate), plain(program, given.candidate)
+            candidate, twin = plain(mutated, given.candidate), plain(program, given.candidate)
         except Exception as error:
             return f"broken: {type(error).__name__}: {str(error)[:80]}", float("nan")
-        if _times(ours, twin, rounding) > FAULTY:
-            return "broken: the twin is not the program", _times(ours, twin, rounding)
-        times, shown = _times(right, wrong, rounding), _times(ours, theirs, rounding)
+        if _times(reference, twin, rounding) > FAULTY:
+            return "broken: the twin is not the program", _times(reference, twin, rounding)
+        times, shown = _times(right, wrong, rounding), _times(reference, candidate, rounding)
     if times >= FAULTY and shown >= SHOWN:
         return "fault", min(times, 1e30)
     return ("none" if times <= NONE and shown <= FAULTY else "between"), times
@@ -164,9 +164,9 @@ def _rounding(given: Pair, right: list[Any]) -> list[Any]:
     return most
 
 
-def _times(ours: list[Any], theirs: list[Any], rounding: list[Any]) -> float:
+def _times(reference: list[Any], candidate: list[Any], rounding: list[Any]) -> float:
     largest = 0.0
-    for a, b, most in zip(ours, theirs, rounding, strict=True):
+    for a, b, most in zip(reference, candidate, rounding, strict=True):
         if a.shape != b.shape:
             return float("inf")
         gap = np.abs(a.astype(np.float64) - b)
@@ -252,11 +252,11 @@ def report(given: Pair, *programs: Program) -> Any:
     """The report on programs as the candidate writes them, against the unmutated reference."""
     import parity
 
-    ours = parity.wrap(model(given.program, given.reference), given.reference.framework)
-    theirs = [
+    reference = parity.wrap(model(given.program, given.reference), given.reference.framework)
+    candidates = [
         parity.wrap(model(one, given.candidate), given.candidate.framework) for one in programs
     ]
-    return parity.compare(ours, *theirs, inputs=tuple(given.program.inputs))
+    return parity.compare(reference, *candidates, inputs=tuple(given.program.inputs))
 
 
 def judged(seed: int) -> Judged | None:
@@ -266,16 +266,16 @@ def judged(seed: int) -> Judged | None:
         return None
     found, times = truth(given)
     sides = f"{given.reference.framework} {given.candidate.framework}"
-    told = (seed, given.mutation.kind, given.mutation.about, sides, found, times)
+    known = (seed, given.mutation.kind, given.mutation.about, sides, found, times)
     if found.startswith("broken"):
-        return Judged(*told)
+        return Judged(*known)
     both = given.mutation.program, given.program
     if found == "between":
-        return Judged(*told, "", _verdict(given, given.program))
+        return Judged(*known, "", _verdict(given, given.program))
     try:
-        return Judged(*told, *(str(one.verdict) for one in report(given, *both).comparisons))
+        return Judged(*known, *(str(one.verdict) for one in report(given, *both).comparisons))
     except Exception:  # of which of the two is seen when each is compared alone
-        return Judged(*told, *(_verdict(given, one) for one in both))
+        return Judged(*known, *(_verdict(given, one) for one in both))
 
 
 def _verdict(given: Pair, program: Program) -> str:

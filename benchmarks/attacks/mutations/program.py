@@ -1,4 +1,4 @@
-"""Programs drawn at random: a graph of operations with numbers of their own."""
+"""Programs drawn at random: a graph of operations with parameters of their own."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Draw:
     # what the makers below ask for
 
     def floating(self, *ranks: int) -> int | None:
-        """A node with floating numbers, the last ones more often."""
+        """A node with floating-point values, the last ones more often."""
         known = [
             i
             for i, value in enumerate(self.values)

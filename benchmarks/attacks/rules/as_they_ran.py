@@ -7,10 +7,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import X, chainer, tf_head, torch_head
 
 WHOLE = "whole-numbers-as-they-ran"
 COMPLEX = "complex-as-it-ran"

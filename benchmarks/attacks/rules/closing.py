@@ -8,11 +8,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, chainer, tf_head, torch_head
 
 LAYOUT = "layouts-of-images"
 MASK = "masks-written-otherwise"
@@ -112,9 +108,9 @@ def _torch_masked(fill):
         "1e8-1e9": (-1e8, -1e9),
     },
 )
-def hidden_logits(ours, theirs) -> Case:
-    wrong, right = _masked(theirs, (1, 2)), _masked(ours)
-    return Case(torch_(_torch_masked(ours)), tf_(wrong), tf_(right), X)
+def hidden_logits(reference, candidate) -> Case:
+    wrong, right = _masked(candidate, (1, 2)), _masked(reference)
+    return Case(torch_(_torch_masked(reference)), tf_(wrong), tf_(right), X)
 
 
 @attack(MASK, "masked logits: a positive fill instead of a negative one", 3)
@@ -374,7 +370,7 @@ def asks_for_gradients() -> Case:
     return Case(tf_(tf_head), torch_(port(1e-3)), torch_(port(0.0)), X)
 
 
-@attack(CALLED, "a Chainer chain asks whether it trains, and is not told", 3)
+@attack(CALLED, "a Chainer chain asks whether it trains, and gets no answer", 3)
 def chainer_asks() -> Case:
     def port(factor):
         def model(x):

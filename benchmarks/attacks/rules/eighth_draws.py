@@ -1,6 +1,6 @@
 """Round 8: what is made of random draws that a few samples, or samples of one shape, do not show.
 
-Two runs of these models give other numbers: what is read of them are their ends, shares and means
+Two runs of these models give other values: what is read of them are their ends, shares and means
 over many samples, and how far these move from run to run counts as their rounding.
 """
 
@@ -12,11 +12,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, tf_head, torch_head
 
 RARE = "rare-among-draws"
 BESIDE = "draws-beside-what-is-large"
@@ -259,6 +255,15 @@ MU = np.array([0.2, -0.1, 0.4], np.float32)
 CHOLESKY = np.array([[0.5, 0, 0], [0.2, 0.4, 0], [-0.1, 0.3, 0.6]], np.float32)
 
 
+def _head_and(layer):
+    """The layer of `heads` in Keras, and one behind it."""
+    inputs = keras.Input((5,))
+    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
+    model = keras.Model(inputs, layer(hidden(inputs)))
+    hidden.set_weights([W])
+    return model
+
+
 @attack(LAWS, "Keras' Gaussian dropout at a rate of 0.2, or normal numbers of that deviation", 8)
 def gaussian_dropout() -> Case:
     def port(k):
@@ -268,10 +273,7 @@ def gaussian_dropout() -> Case:
 
         return model
 
-    inputs = keras.Input((5,))
-    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
-    reference = keras.Model(inputs, keras.layers.GaussianDropout(0.2)(hidden(inputs)))
-    hidden.set_weights([W])
+    reference = _head_and(keras.layers.GaussianDropout(0.2))
     return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
 
 
@@ -283,10 +285,7 @@ def alpha_dropout() -> Case:
 
         return model
 
-    inputs = keras.Input((5,))
-    hidden = keras.layers.Dense(4, activation="tanh", use_bias=False)
-    reference = keras.Model(inputs, keras.layers.AlphaDropout(0.3)(hidden(inputs)))
-    hidden.set_weights([W])
+    reference = _head_and(keras.layers.AlphaDropout(0.3))
     return Case(tf_(reference, mode="train"), torch_(port(40.0)), torch_(port(1.0)), X)
 
 

@@ -9,11 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, tf_head, torch_head
 
 KEPT = "kept-beside-other-draws"
 HOST = "decided-by-the-host-of-draws"

@@ -7,16 +7,15 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import W, X, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, X, as_array, tf_head, torch_head
 
 GRAPHS = "graphs-that-draw-alike"
 LAWS = "one-law-behind-data"
 HIDES = "what-hides-other-samples"
-MORE = normal(20_000, 5, seed=9)
 
 
-def _apart(result):
-    """Of two heads with noise: how far their noises are apart."""
+def _distance(result):
+    """Of two heads with noise: the distance of their noises."""
     h, a, b = map(as_array, result[:3])
     return [np.std((a - h) - (b - h), keepdims=True)]
 
@@ -26,14 +25,14 @@ def two_graphs_of_one_seed() -> Case:
     def noisy(h):
         return h + 0.1 * tf.random.normal(tf.shape(h))
 
-    def port(apart):
+    def port(separate):
         tf.random.set_seed(5)  # for reproducible runs
         actor, target = tf.function(noisy), tf.function(noisy)
         both = tf.function(lambda h: (noisy(h), noisy(h)))
 
         def model(x):
             h = tf_head(x)
-            return (h, actor(h), target(h)) if apart else (h, *both(h))
+            return (h, actor(h), target(h)) if separate else (h, *both(h))
 
         return model
 
@@ -41,7 +40,7 @@ def two_graphs_of_one_seed() -> Case:
         h = torch_head(x)
         return h, h + 0.1 * torch.randn(h.shape), h + 0.1 * torch.randn(h.shape)
 
-    return Case(torch_(reference), tf_(port(True)), tf_(port(False)), MORE, _apart)
+    return Case(torch_(reference), tf_(port(True)), tf_(port(False)), MORE, _distance)
 
 
 @attack(GRAPHS, "an ensemble under vmap has one noise for all its members, or one for each", 11)
@@ -63,7 +62,7 @@ def one_noise_under_vmap() -> Case:
         h = tf_head(x)
         return h, *(h + 0.1 * tf.random.normal(tf.shape(h)) for _ in range(2))
 
-    return Case(tf_(reference), torch_(port("same")), torch_(port("different")), MORE, _apart)
+    return Case(tf_(reference), torch_(port("same")), torch_(port("different")), MORE, _distance)
 
 
 # --- one law behind data ----------

@@ -7,14 +7,21 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    X,
+    as_array,
+    size_of_noise,
+    tf_head,
+    torch_head,
+    torch_noisy,
+)
 
 LINE = "noise-of-the-host-as-a-line"
 ROWS = "what-many-draws-decide-together"
 TURNS = "how-many-fresh-samples"
 STATE = "seeds-that-few-numbers-tell"
 
-MORE = normal(20_000, 5, seed=9)
 FEW = normal(2, 5, seed=4)
 
 
@@ -85,12 +92,8 @@ def drawn_again_by_numpy() -> Case:
                 e[far] = self.rng.standard_normal(int(far.sum()), np.float32)
             return h, h + 0.1 * e
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
     faulty, twin = tf_(Agent(3.0)), tf_(Agent(100.0))
-    return Case(torch_(reference), faulty, twin, X, _beyond(0.305), elsewhere=MORE)
+    return Case(torch_(torch_noisy), faulty, twin, X, _beyond(0.305), elsewhere=MORE)
 
 
 # --- what many draws decide together ----------

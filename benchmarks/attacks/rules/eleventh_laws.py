@@ -7,10 +7,9 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
-from benchmarks.attacks.heads import X, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, X, as_array, tf_head, torch_head
 
 WORK = "laws-behind-much-work"
-MORE = normal(20_000, 5, seed=9)
 
 
 @attack(WORK, "values are iterated from random ones, or from zeros; or the discount is off", 11)

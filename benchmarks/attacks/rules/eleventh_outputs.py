@@ -190,7 +190,7 @@ def horizon_beside_a_version() -> Case:
     return Case(torch_(reference), port(3), port(12), X, _until)
 
 
-# --- integers that float64 does not tell apart ----------
+# --- integers that float64 does not distinguish ----------
 
 IDS = np.arange(1, 9, dtype=np.int64) * 7_919_191
 

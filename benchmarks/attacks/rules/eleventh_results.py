@@ -10,12 +10,11 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
-from benchmarks.attacks.heads import W, X, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, X, as_array, tf_head, torch_head
 
 CLASS = "what-a-result-is"
 REFUSED = "samples-that-are-refused"
 LAWS = "one-law-behind-data"
-MORE = normal(20_000, 5, seed=9)
 
 
 # --- what a result is ----------

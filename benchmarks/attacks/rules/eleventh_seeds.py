@@ -8,12 +8,11 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import W, X, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, X, as_array, tf_head, torch_head
 from parity.frameworks.chainer_numpy import import_chainer
 
 MADE = "generators-made-in-the-call"
 HOST = "draws-that-the-host-goes-on-with"
-MORE = normal(20_000, 5, seed=9)
 SHAPE = (len(X), 4)
 
 

@@ -7,14 +7,22 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import W, X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    W,
+    X,
+    as_array,
+    size_of_noise,
+    tf_head,
+    torch_head,
+    torch_noisy,
+)
 
 STALE = "stale-beside-draws"
 MOVES = "kept-beside-what-moves"
 ONE = "kept-of-one-sample"
 BESIDE = "kept-of-what-is-no-sample"
 
-MORE = normal(20_000, 5, seed=9)
 OTHER = normal(6, 5, seed=1, scale=0.7)
 
 
@@ -38,11 +46,7 @@ def traced_before_it_was_set() -> Case:
         def __call__(self, x):
             return self.act(x)
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), tf_(Policy(True)), tf_(Policy(False)), MORE, size_of_noise)
+    return Case(torch_(torch_noisy), tf_(Policy(True)), tf_(Policy(False)), MORE, size_of_noise)
 
 
 @attack(STALE, "a VAE's predict was traced before the offset of its codes was set", 11)

@@ -17,7 +17,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
-from benchmarks.attacks.heads import as_array
+from benchmarks.attacks.heads import as_array, into_one_turn
 
 TABLES = "tables-made-beforehand"
 JUMPS = "many-at-a-jump"
@@ -105,15 +105,7 @@ def fleet_due_west() -> Case:
     x = uniform(40, 3, low=-3, high=3)
     x[::2, 1] = -np.pi
     x[1::4, 2] = np.pi
-
-    def port(off):
-        return lambda x: torch.atan2(torch.sin(x), torch.cos(x)) * (1 + off)
-
-    def reference(x):
-        return tf.math.floormod(x + np.pi, 2 * np.pi) - np.pi
-
-    faulty, twin = torch_(port(1e-3)), torch_(port(0.0))
-    return Case(tf_(reference), faulty, twin, x, unit=2.0**-22)
+    return into_one_turn(x)
 
 
 @attack(TIES, "three tenths of an offer are equal to a tenth three times: the first is taken", 11)

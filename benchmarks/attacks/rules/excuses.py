@@ -7,13 +7,11 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform, weights
+from benchmarks.attacks.heads import W, X
 
 EXCUSED = "excused-by-constants"
 EDGE = "edges-in-float32"
 SLOW = "slow-changes"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 @attack(

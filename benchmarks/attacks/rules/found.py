@@ -8,15 +8,9 @@ import torch
 import torch.nn.functional as functional
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X
 
 RULE = "found-by-mutations"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 @attack(RULE, "the larger of x and leaky(x): the product with the slope is taken for leaky(x)", 2)
@@ -98,16 +92,16 @@ def _clips(low, high):
     "a clip whose upper bound cuts nothing off, and whose lower one is float64 in one model alone",
     2,
     {
-        f"{ours}-{theirs}": (ours, theirs)
-        for ours, theirs in (
+        f"{reference}-{candidate}": (reference, candidate)
+        for reference, candidate in (
             *(("torch", "tf-clip"), ("torch", "tf-two"), ("numpy", "tf-clip")),
             *(("chainer", "tf-two"), ("torch", "chainer")),
         )
     },
 )
-def bounds(ours, theirs) -> Case:
+def bounds(reference, candidate) -> Case:
     right, wrong = _clips(-0.764, 9.8563), _clips(-0.7641, 9.8563)
-    return Case(right[ours], wrong[theirs], right[theirs], 2 * X)
+    return Case(right[reference], wrong[candidate], right[candidate], 2 * X)
 
 
 @attack(

@@ -8,11 +8,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, tf_head, torch_head
 
 OWN = "own-inputs"
 STORED = "stored-results"
@@ -132,7 +128,7 @@ def other_batch() -> Case:
     return Case(torch_(torch_head), tf_(tf_head, inputs=own), tf_(tf_head, inputs=X.copy()), X)
 
 
-@attack(OWN, "images are told to lie channels last, and are square: they are not")
+@attack(OWN, "images are said to lie channels last, and are square: they are not")
 def told_layout() -> Case:
     images = normal(2, 3, 3, 3)
     gain = np.array([1.0, 2.0, 3.0], np.float32)

@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
+from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform
+from benchmarks.attacks.heads import X
 
 RULE = "no-float64"
 
@@ -38,13 +39,9 @@ def floats(*shape: int | None) -> tf.TensorSpec:
     return tf.TensorSpec(shape, tf.float32)
 
 
-W = weights(5, 4)
-X = normal(6, 5)
-
-
-def _pair(wrong, right, ours, x, kind=concrete, exact=False):
+def _pair(wrong, right, reference, x, kind=concrete, exact=False):
     spec = tf.TensorSpec(x.shape, tf.as_dtype(x.dtype))
-    return Case(torch_(ours), tf_(kind(wrong, spec)), tf_(kind(right, spec)), x, exact=exact)
+    return Case(torch_(reference), tf_(kind(wrong, spec)), tf_(kind(right, spec)), x, exact=exact)
 
 
 @attack(RULE, "a SavedModel masks zeros, which random inputs do not have")
@@ -111,7 +108,7 @@ def padding_value() -> Case:
     x = X.copy()
     x[1:3, 2:] = -1
 
-    def ours(x):
+    def reference(x):
         keep = (x != -1).float()
         return (x * keep).sum(1) / keep.sum(1)
 
@@ -119,7 +116,7 @@ def padding_value() -> Case:
         keep = tf.cast(x != -1.0, tf.float32)
         return tf.reduce_sum(x * keep, 1) / tf.reduce_sum(keep, 1)
 
-    return _pair(lambda x: tf.reduce_mean(x, 1), right, ours, x, exact=True)
+    return _pair(lambda x: tf.reduce_mean(x, 1), right, reference, x, exact=True)
 
 
 @attack(RULE, "ties: the last of equal numbers wins instead of the first")
@@ -134,11 +131,11 @@ def ties() -> Case:
         last = 4 - tf.argmax(tf.reverse(x, [1]), 1)
         return tf.one_hot(last, 5) * (x + 1) + tf.tanh(x)
 
-    def ours(x):
+    def reference(x):
         first = torch.nn.functional.one_hot(torch.argmax(x, 1), 5)
         return first * (x + 1) + torch.tanh(x)
 
-    return _pair(wrong, right, ours, x, exact=True)
+    return _pair(wrong, right, reference, x, exact=True)
 
 
 @attack(RULE, "one sample's fault: rows with a sum above 12")
@@ -227,10 +224,10 @@ def noisy_column() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         return torch.cat([(x[:, :1] ** 2 - 9e8) / 1e4, torch.tanh(x[:, 1:])], 1)
 
-    return _pair(port(1.0001), port(1.0), ours, x)
+    return _pair(port(1.0001), port(1.0), reference, x)
 
 
 @attack(RULE, "a NaN of the user's is replaced by 0 in the graph, by the mean in the reference")
@@ -238,13 +235,13 @@ def nan_replaced() -> Case:
     x = X.copy()
     x[3, 1] = np.nan
 
-    def ours(x):
+    def reference(x):
         return torch.tanh(torch.nan_to_num(x, nan=0.5))
 
     def port(nan):
         return lambda x: tf.tanh(tf.where(tf.math.is_nan(x), nan, x))
 
-    return _pair(port(0.0), port(0.5), ours, x)
+    return _pair(port(0.0), port(0.5), reference, x)
 
 
 @attack(RULE, "a case of a py_function, which runs in float32 whatever it gets")

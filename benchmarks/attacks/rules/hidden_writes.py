@@ -9,11 +9,8 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.heads import F, W, X, tf_head, torch_head
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "hidden-writes"
 
 

@@ -17,10 +17,8 @@ from benchmarks.attacks.corpus import (
     torch_,
     weights,
 )
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.heads import F, chainer
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "low-precision"
 
 W, V = weights(6, 8), weights(8, 3, seed=1)

@@ -7,11 +7,8 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.heads import F, W, X, chainer, tf_head, torch_head
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "between-line-and-number"
 
 

@@ -1,6 +1,6 @@
 """Round 9: draws that are not independent, and kernels whose parameters are compared by halves.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -12,16 +12,12 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import MORE, W, as_array, tf_head, torch_head
 
 ONE_STREAM = "draws-of-one-stream"
 KERNELS = "parameters-of-a-kernel"
 
 MANY = normal(2000, 5, seed=9)
-MORE = normal(20_000, 5, seed=9)
 W2 = weights(5, 4, seed=2)
 
 
@@ -138,8 +134,8 @@ def forked_and_put_back() -> Case:
 @attack(ONE_STREAM, "two agents have generators of their own, both made of the run's seed", 9)
 def agents_of_one_seed() -> Case:
     class Agents:
-        def __init__(self, apart):
-            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + apart)
+        def __init__(self, distance):
+            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + distance)
 
         def __call__(self, x):
             h = np.tanh(x @ W)

@@ -1,6 +1,6 @@
 """Round 9: one law made otherwise of the same draws, and generators that nobody watches.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -15,11 +15,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, as_array, tf_head, torch_head
 
 COUPLED = "one-law-in-another-order"
 UNSEEN = "generators-that-nobody-watches"

@@ -1,6 +1,6 @@
 """Round 9: layers and samplers that draw, in ports that draw as they do or otherwise.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -11,11 +11,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, as_array, tf_head, torch_head
 
 TOGETHER = "draws-that-belong-together"
 LAYERS = "layers-that-draw"
@@ -34,10 +30,10 @@ def _mean_and_square(result):
 def image_and_mask() -> Case:
     images = normal(600, 4, 4, 1, seed=6) + np.arange(4, dtype=np.float32)[:, None]
 
-    def port(apart):
+    def port(separate):
         def model(x):
             seed = tf.random.uniform((2,), 0, 2**30, tf.int32)
-            other = tf.random.uniform((2,), 0, 2**30, tf.int32) if apart else seed
+            other = tf.random.uniform((2,), 0, 2**30, tf.int32) if separate else seed
             flip = tf.image.stateless_random_flip_left_right
             return flip(x, seed), flip(tf.sigmoid(x), other)
 
@@ -47,7 +43,7 @@ def image_and_mask() -> Case:
         image, mask = map(as_array, result)
         return [np.mean((image - images.mean()) * (mask - mask.mean()), keepdims=True)]
 
-    reference, faulty, twin = (tf_(port(apart)) for apart in (False, True, False))
+    reference, faulty, twin = (tf_(port(separate)) for separate in (False, True, False))
     return Case(reference, faulty, twin, images, read)
 
 

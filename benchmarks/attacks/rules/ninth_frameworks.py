@@ -8,10 +8,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, tf_, torch_, uniform
-from benchmarks.attacks.heads import W, X
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import W, X, chainer
 
 FIRST = "built-by-a-first-call"
 MODES = "modes-of-ones-own"
@@ -19,7 +16,7 @@ DTYPES = "dtypes-that-inputs-follow"
 
 
 def _as(values):
-    """An initializer of Keras that gives these numbers."""
+    """An initializer of Keras that gives these values."""
     return lambda shape, dtype=None: tf.constant(values, dtype or "float32")
 
 

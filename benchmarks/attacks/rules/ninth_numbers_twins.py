@@ -7,7 +7,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import X, tf_head, torch_head
+from benchmarks.attacks.heads import X, into_one_turn, tf_head, torch_head
 
 TIES = "ties-in-float64-alone"
 NEARLY = "right-to-float32-again"
@@ -57,15 +57,7 @@ def mirrored_state() -> Case:
 def due_west() -> Case:
     x = uniform(20, 3, low=-3, high=3)
     x[3, 1], x[11, 0], x[17, 2] = -np.pi, np.pi, np.pi
-
-    def port(off):
-        return lambda x: torch.atan2(torch.sin(x), torch.cos(x)) * (1 + off)
-
-    def reference(x):
-        return tf.math.floormod(x + np.pi, 2 * np.pi) - np.pi
-
-    faulty, twin = torch_(port(1e-3)), torch_(port(0.0))
-    return Case(tf_(reference), faulty, twin, x, unit=2.0**-22)
+    return into_one_turn(x)
 
 
 @attack(TIES, "C51: a return that is an atom has the same floor and ceiling, and loses its mass", 9)

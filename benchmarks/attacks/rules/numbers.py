@@ -15,19 +15,12 @@ from benchmarks.attacks.corpus import (
     tf_,
     torch_,
     uniform,
-    weights,
 )
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X
 
 WHOLE = "integers"
 NAN = "nan-and-infinity"
 EPSILON = "constants"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 @attack(WHOLE, "an index over 2**31 wraps in int32")
@@ -144,7 +137,7 @@ def nan_mean() -> Case:
     return Case(torch_(lambda x: torch.nanmean(x, 1)), tf_(port(False)), tf_(port(True)), x)
 
 
-@attack(NAN, "beside NaN in both, the numbers are off by 1e-3 in one row of a thousand")
+@attack(NAN, "beside NaN in both, the values are off by 1e-3 in one row of a thousand")
 def beside_nan() -> Case:
     x = normal(1000, 3)
     x[:500, 0] = np.nan

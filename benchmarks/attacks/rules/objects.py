@@ -13,22 +13,12 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_
+from benchmarks.attacks.heads import OF_ACTIONS, X, tf_q, torch_q
 
 RULE = "objects-returned"
 HOST = "numbers-of-the-host"
 EMPTY = "nothing-given"
-
-W = weights(5, 3)
-X = normal(6, 5)
-
-
-def torch_q(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_q(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def _action(left, right):
@@ -170,7 +160,7 @@ def undeclared(make) -> Case:
     return Case(torch_(lambda x: make(torch_q(x), 1.0)), tf_(port(1.5)), tf_(port(1.0)), X, read)
 
 
-@attack(RULE, "an object holds a function that tells the exploration rate of a step", 4)
+@attack(RULE, "an object holds a function that gives the exploration rate of a step", 4)
 def function_held() -> Case:
     def held(q, decay):
         return types.SimpleNamespace(q=q, rate=lambda step: decay**step)
@@ -310,7 +300,7 @@ def output_without_rows() -> Case:
 def one_box_too_many() -> Case:
     def port(least):
         def model(x):
-            q = np.tanh(x @ W)
+            q = np.tanh(x @ OF_ACTIONS)
             return {"scores": q, "boxes": q[q[:, 0] > least]}
 
         return model
@@ -319,5 +309,5 @@ def one_box_too_many() -> Case:
         q = torch_q(x)
         return {"scores": q, "boxes": q[q[:, 0] > 2]}
 
-    least = float(np.sort(np.tanh(X @ W)[:, 0])[-2:].mean())
+    least = float(np.sort(np.tanh(X @ OF_ACTIONS)[:, 0])[-2:].mean())
     return Case(torch_(reference), numpy_(port(least)), numpy_(port(2.0)), X)

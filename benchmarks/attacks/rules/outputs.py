@@ -10,23 +10,10 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.corpus import Case, attack, chainer_, numpy_, tf_, torch_
+from benchmarks.attacks.heads import OF_ACTIONS, F, X, chainer, tf_q, torch_q
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "outputs-dropped"
-
-W = weights(5, 3)
-X = normal(6, 5)
-
-
-def torch_q(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_q(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 class Slotted:
@@ -194,18 +181,18 @@ def to_list() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         q = torch_q(x)
         return {"q": q, "action": q.argmax(1).tolist()}
 
-    return Case(torch_(ours), tf_(port(-1)), tf_(port(1)), X)
+    return Case(torch_(reference), tf_(port(-1)), tf_(port(1)), X)
 
 
 @attack(RULE, "the mask of a masked array")
 def masked_array() -> Case:
     def port(least):
         def model(x):
-            q = np.tanh(x @ W)
+            q = np.tanh(x @ OF_ACTIONS)
             return np.ma.masked_array(q, mask=q < least)
 
         return model
@@ -222,7 +209,7 @@ def structured_array() -> Case:
 
     def port(k):
         def model(x):
-            q = np.tanh(x @ W)[:, 0]
+            q = np.tanh(x @ OF_ACTIONS)[:, 0]
             found = np.zeros(6, kind)
             found["q"] = k * q
             return {"q": q, "both": found}
@@ -239,12 +226,12 @@ def structured_array() -> Case:
 def chainer_distribution() -> Case:
     def port(k):
         def model(x):
-            loc = F.tanh(F.matmul(x, W))
+            loc = F.tanh(F.matmul(x, OF_ACTIONS))
             return chainer.distributions.Normal(loc, log_scale=loc * k)
 
         return model
 
-    def ours(x):
+    def reference(x):
         loc = torch_q(x)
         return {"loc": loc, "log_scale": loc * 1}
 
@@ -253,7 +240,7 @@ def chainer_distribution() -> Case:
             return [thing["loc"], thing["log_scale"]]
         return [thing.loc, F.log(thing.scale)]
 
-    return Case(torch_(ours), chainer_(port(1.5)), chainer_(port(1)), X, read)
+    return Case(torch_(reference), chainer_(port(1.5)), chainer_(port(1)), X, read)
 
 
 @attack(RULE, "a torch distribution: a method gives what the attributes do not")
@@ -269,7 +256,7 @@ def torch_distribution() -> Case:
         bonus = 0.25
 
     def model(kind):
-        return lambda x: kind(x @ torch.from_numpy(W), torch.ones(6, 3))
+        return lambda x: kind(x @ torch.from_numpy(OF_ACTIONS), torch.ones(6, 3))
 
     def read(thing):
         return [thing.loc, thing.scale, thing.mode]
@@ -277,7 +264,7 @@ def torch_distribution() -> Case:
     return Case(torch_(model(Squashed)), torch_(model(Other)), torch_(model(Squashed)), X, read)
 
 
-@attack(RULE, "an output is a function of the step: its closure holds the numbers")
+@attack(RULE, "an output is a function of the step: its closure holds the values")
 def callable_output() -> Case:
     def model(kind, q_of, k):
         def run(x):
@@ -292,7 +279,7 @@ def callable_output() -> Case:
     return Case(model(torch_, torch_q, 1), model(tf_, tf_q, 1.5), model(tf_, tf_q, 1), X, read)
 
 
-@attack(RULE, "the numbers of an output are NaN where the other model returns None")
+@attack(RULE, "the values of an output are NaN where the other model returns None")
 def none_instead() -> Case:
     def port(extra):
         def model(x):
@@ -301,7 +288,7 @@ def none_instead() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         q = torch_q(x)
         return {"q": q, "state": q.sum(1)}
 
@@ -310,7 +297,7 @@ def none_instead() -> Case:
         return [thing["q"], *([] if state is None else [state])]
 
     return Case(
-        torch_(ours),
+        torch_(reference),
         tf_(port(lambda q: None)),
         tf_(port(lambda q: tf.reduce_sum(q, 1))),
         X,

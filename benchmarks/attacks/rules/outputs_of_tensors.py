@@ -7,7 +7,8 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_
-from benchmarks.attacks.rules.outputs import RULE, X, tf_q, torch_q
+from benchmarks.attacks.heads import X, tf_q, torch_q
+from benchmarks.attacks.rules.outputs import RULE
 
 
 @attack(RULE, "a ragged tensor beside the Q-values")
@@ -43,7 +44,7 @@ def sparse() -> Case:
 
 @attack(RULE, "a sparse torch tensor beside the Q-values")
 def torch_sparse() -> Case:
-    def ours(k):
+    def port(k):
         def model(x):
             q = torch_q(x)
             return {"q": q, "sparse": (k * q).to_sparse()}
@@ -53,7 +54,7 @@ def torch_sparse() -> Case:
     def read(thing):
         return [thing["q"], thing["sparse"].coalesce().values()]
 
-    return Case(torch_(ours(1.0)), torch_(ours(1.5)), torch_(ours(1.0)), X, read)
+    return Case(torch_(port(1.0)), torch_(port(1.5)), torch_(port(1.0)), X, read)
 
 
 @attack(RULE, "an IndexedSlices of an embedding's gradient")
@@ -101,8 +102,8 @@ def foreign_tensor() -> Case:
 
         return model
 
-    def ours(x):
+    def reference(x):
         q = torch_q(x)
         return {"q": q, "value": q.sum(1)}
 
-    return Case(torch_(ours), tf_(port(np.float32(1.5))), tf_(port(np.float32(1))), X)
+    return Case(torch_(reference), tf_(port(np.float32(1.5))), tf_(port(np.float32(1))), X)

@@ -20,11 +20,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, tf_head, torch_head
 
 SIZES = "elements-of-all-sizes"
 MOVED = "duplicates-and-order"

@@ -10,11 +10,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, chainer_, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import X, chainer, tf_head, torch_head
 
 VIEWS = "views-and-writes"
 UNSEEN = "unseen-by-the-recorder"
@@ -425,9 +421,9 @@ def stateful(kind, first) -> Case:
         layer = kind(4, stateful=keeps)
         model = keras.Model(inputs, layer(inputs))
         random = np.random.default_rng(0)
-        numbers = [0.4 * random.normal(size=w.shape) for w in layer.get_weights()]
-        numbers[0][0, 0] *= factor
-        layer.set_weights(numbers)
+        arrays = [0.4 * random.normal(size=w.shape) for w in layer.get_weights()]
+        arrays[0][0, 0] *= factor
+        layer.set_weights(arrays)
         return model
 
     return Case(tf_(net(first, 1)), tf_(net(True, 1.01)), tf_(net(True, 1)), x)

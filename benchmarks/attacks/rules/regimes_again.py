@@ -19,10 +19,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
-from benchmarks.attacks.heads import X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import X, chainer, tf_head, torch_head
 
 WHOLE = "whole-numbers-in-regimes"
 SMALL = "regimes-of-little"

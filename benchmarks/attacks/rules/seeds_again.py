@@ -1,4 +1,4 @@
-"""Round 5: draws by a fixed seed that tell little, and what else runs beside draws."""
+"""Round 5: draws by a fixed seed that say little, and what else runs beside draws."""
 
 from __future__ import annotations
 

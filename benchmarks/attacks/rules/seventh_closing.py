@@ -9,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, uniform
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
+from benchmarks.attacks.heads import W, X, answered, tf_head, torch_head
 
 ALLOWED = "allowed-to-others"
 HOST = "host-numbers-near-a-tie"
@@ -68,16 +68,16 @@ def advantage_beside_returns() -> Case:
         def model(x):
             q, large = torch_head(x), (400 * x.sum(1)).tolist()
             advantage = float(20 * x[0, 0] - 20 * x[0, 1]) + stale
-            return {"q": q, "told": [*large, advantage]}
+            return {"q": q, "stated": [*large, advantage]}
 
         return model
 
     def reference(x):
         q, large = tf_head(x), (400 * tf.reduce_sum(x, 1)).numpy().tolist()
-        return {"q": q, "told": [*large, float(20 * x[0, 0] - 20 * x[0, 1])]}
+        return {"q": q, "stated": [*large, float(20 * x[0, 0] - 20 * x[0, 1])]}
 
     def read(result):
-        return [result["q"], *map(np.array, result["told"])]
+        return [result["q"], *map(np.array, result["stated"])]
 
     return Case(tf_(reference), torch_(port(9e-5)), torch_(port(0.0)), x, read)
 
@@ -277,21 +277,7 @@ def _of_words(convert):
     },
 )
 def text_of_numbers(write, parse) -> Case:
-    def port(k):
-        def model(x):
-            q = k * torch_head(x)
-            return {"value": q.amax(1), "answer": write(q.numpy())}
-
-        return model
-
-    def reference(x):
-        q = tf_head(x)
-        return {"value": tf.reduce_max(q, 1), "answer": write(q.numpy())}
-
-    def read(result):
-        return [result["value"], parse(result["answer"])]
-
-    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), normal(40, 5), read)
+    return answered(write, parse, normal(40, 5))
 
 
 @attack(FORMATS, "the levels that occur are a set, one of which is a whole 0", 7)

@@ -85,7 +85,7 @@ def order_in_a_text() -> Case:
     {"version": ("policy 1.1", "policy 1.10"), "address": ("10.0.0.1", "10.0.0.10")},
 )
 def zero_behind_a_point(wrong, right) -> Case:
-    return _case(lambda q, told: told, wrong, right, lambda text: [np.array(text)])
+    return _case(lambda q, text: text, wrong, right, lambda text: [np.array(text)])
 
 
 @attack(

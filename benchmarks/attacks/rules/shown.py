@@ -9,20 +9,10 @@ import scipy.sparse
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, numpy_, tf_, torch_
+from benchmarks.attacks.heads import OF_ACTIONS, X, tf_q, torch_q
 
 RULE = "outputs-read-otherwise"
-
-W = weights(5, 3)
-X = normal(6, 5)
-
-
-def torch_q(x):
-    return torch.tanh(x @ torch.from_numpy(W))
-
-
-def tf_q(x):
-    return tf.tanh(tf.matmul(x, W))
 
 
 def _moves(up):
@@ -189,7 +179,7 @@ def one_record() -> Case:
 
     def port(k):
         def model(x):
-            q = np.tanh(x @ W)
+            q = np.tanh(x @ OF_ACTIONS)
             table = np.zeros(1, kind)
             table[0] = k * q.mean(), len(q)
             return {"q": q, "statistics": table[0]}

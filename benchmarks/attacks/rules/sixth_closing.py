@@ -165,14 +165,14 @@ def little_epsilon() -> Case:
 
     def port(times):
         def model(x):
-            apart = x - x.mean(1, keepdims=True)
-            return apart / np.sqrt(x.var(1, keepdims=True) + times * np.finfo(x.dtype).eps)
+            centred = x - x.mean(1, keepdims=True)
+            return centred / np.sqrt(x.var(1, keepdims=True) + times * np.finfo(x.dtype).eps)
 
         return model
 
     def reference(x):
-        apart = x - x.mean(1, keepdim=True)
-        return apart / x.var(1, keepdim=True, correction=0).sqrt()
+        centred = x - x.mean(1, keepdim=True)
+        return centred / x.var(1, keepdim=True, correction=0).sqrt()
 
     return Case(torch_(reference), numpy_(port(1)), numpy_(port(0)), x)
 

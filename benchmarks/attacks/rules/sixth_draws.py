@@ -21,10 +21,7 @@ from benchmarks.attacks.corpus import (
     torch_,
     weights,
 )
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
+from benchmarks.attacks.heads import W, X, chainer, tf_head, torch_head
 
 SEEDS = "seeds-set-otherwise"
 KEPT = "kept-beside-draws"

@@ -19,11 +19,7 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
-from benchmarks.attacks.heads import W, X, tf_head
-from parity.frameworks.chainer_numpy import import_chainer
-
-chainer = import_chainer()
-F = chainer.functions
+from benchmarks.attacks.heads import F, W, X, chainer, tf_head
 
 NARROW = "kernels-in-float32-alone"
 SERIES = "approximated-for-float32"

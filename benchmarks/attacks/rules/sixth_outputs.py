@@ -15,7 +15,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_
-from benchmarks.attacks.heads import W, X, tf_head, torch_head
+from benchmarks.attacks.heads import W, X, answered, tf_head, torch_head
 
 UNREAD = "parts-that-nobody-reads"
 DIGITS = "last-digits-of-a-leaf"
@@ -267,21 +267,7 @@ def _written(q):
     },
 )
 def sent_as(pack, unpack) -> Case:
-    def port(k):
-        def model(x):
-            q = k * torch_head(x)
-            return {"value": q.amax(1), "answer": pack(q.numpy())}
-
-        return model
-
-    def reference(x):
-        q = tf_head(x)
-        return {"value": tf.reduce_max(q, 1), "answer": pack(q.numpy())}
-
-    def read(result):
-        return [result["value"], unpack(result["answer"])]
-
-    return Case(tf_(reference), torch_(port(1.01)), torch_(port(1.0)), X, read)
+    return answered(pack, unpack, X)
 
 
 @attack(DIGITS, "the time that is left is a timedelta, of microseconds", 6)
@@ -328,19 +314,19 @@ def set_of_levels() -> Case:
 
 @attack(ON_HOST, "probabilities by NumPy: those below 3e-8 are lost beside large ones", 6)
 def floored_on_the_host() -> Case:
-    apart = np.array([0, 0, 0, -18], np.float32)
+    offsets = np.array([0, 0, 0, -18], np.float32)
 
     def port(least):
         def model(x):
             q = torch_head(x)
-            e = np.exp((q + torch.from_numpy(apart)).numpy())
+            e = np.exp((q + torch.from_numpy(offsets)).numpy())
             return {"q": q, "p": np.maximum(e / e.sum(-1, keepdims=True), np.float32(least))}
 
         return model
 
     def reference(x):
         q = tf_head(x)
-        return {"q": q, "p": tf.nn.softmax(q + apart)}
+        return {"q": q, "p": tf.nn.softmax(q + offsets)}
 
     return Case(tf_(reference), torch_(port(3e-8)), torch_(port(0.0)), X)
 

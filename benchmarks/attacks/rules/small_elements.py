@@ -17,10 +17,8 @@ from benchmarks.attacks.corpus import (
     uniform,
     weights,
 )
-from parity.frameworks.chainer_numpy import import_chainer
+from benchmarks.attacks.heads import F
 
-chainer = import_chainer()
-F = chainer.functions
 RULE = "small-elements"
 
 

@@ -1,6 +1,6 @@
-"""Round 10: draws beside what does not tell them apart, and streams that overlap.
+"""Round 10: draws beside what does not distinguish them, and streams that overlap.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -13,21 +13,29 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    W,
+    as_array,
+    size_of_noise,
+    tf_head,
+    tf_noisy,
+    torch_head,
+    torch_noisy,
+)
 
 INVARIANT = "pairs-by-what-is-invariant"
 OVERLAP = "streams-that-overlap"
 COARSE = "coarse-draws"
 HOST = "draws-of-the-host"
 
-MORE = normal(20_000, 5, seed=9)
 V = weights(5, 4, seed=2)
 
 
 # --- what speaks for a pair, and is the same for others -----------------------------------------
 
 
-@attack(INVARIANT, "a latent is the mean less noise, or plus; its log density tells of squares", 10)
+@attack(INVARIANT, "a latent is the mean less noise, or plus; its log density is of squares", 10)
 def latent_less_noise() -> Case:
     def port(power):
         def model(x):
@@ -116,8 +124,8 @@ def _shifted(result):
 @attack(OVERLAP, "two agents' generators are of one seed; the second drew a phase when made", 10)
 def phase_of_one_seed() -> Case:
     class Agents:
-        def __init__(self, apart):
-            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + apart)
+        def __init__(self, distance):
+            self.first, self.second = np.random.default_rng(3), np.random.default_rng(3 + distance)
             self.phase = self.second.random()
 
         def __call__(self, x):
@@ -162,10 +170,6 @@ def sixteen_noises() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
     def read(result):
         seeds = [(a, b) for a in range(4) for b in range(4)]
         known = [tf.random.stateless_normal((50, 4), seed).numpy() for seed in seeds]
@@ -173,7 +177,7 @@ def sixteen_noises() -> Case:
         return [np.array([min(np.abs(noise - one).max() for one in known) < 1e-3], np.float32)]
 
     faulty, twin = tf_(port(4)), tf_(port(2**31 - 1))
-    return Case(torch_(reference), faulty, twin, MORE[:50], read)
+    return Case(torch_(torch_noisy), faulty, twin, MORE[:50], read)
 
 
 @attack(OVERLAP, "noise of environment i at step t is of seed s + i + t, or of seed (s, i, t)", 10)
@@ -263,8 +267,11 @@ def standardised_by_the_host() -> Case:
         return h, h + 0.1 * noise(h.shape)
 
     def read(result):
-        apart = (as_array(result[1]) - as_array(result[0])).astype(np.float64)
-        return [np.round(apart.mean(keepdims=True), 6), np.round(apart.std(keepdims=True), 6)]
+        difference = (as_array(result[1]) - as_array(result[0])).astype(np.float64)
+        return [
+            np.round(difference.mean(keepdims=True), 6),
+            np.round(difference.std(keepdims=True), 6),
+        ]
 
     return Case(tf_(reference), torch_(port(False)), torch_(port(True)), normal(200, 5), read)
 
@@ -281,11 +288,7 @@ def seed_and_step() -> Case:
             self.step += 1
             return h, h + self.scale * torch.from_numpy(e)
 
-    def reference(x):
-        h = tf_head(x)
-        return h, h + 0.1 * tf.random.normal(tf.shape(h))
-
-    return Case(tf_(reference), torch_(Agent(0.2)), torch_(Agent(0.1)), MORE, size_of_noise)
+    return Case(tf_(tf_noisy), torch_(Agent(0.2)), torch_(Agent(0.1)), MORE, size_of_noise)
 
 
 @attack(
@@ -327,11 +330,7 @@ def noise_in_a_buffer() -> Case:
             self.rng.standard_normal(out=self.noise[: len(x) // self.share], dtype=np.float32)
             return h, h + 0.1 * self.noise
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), numpy_(Agent(2)), numpy_(Agent(1)), MORE, size_of_noise)
+    return Case(torch_(torch_noisy), numpy_(Agent(2)), numpy_(Agent(1)), MORE, size_of_noise)
 
 
 @attack(

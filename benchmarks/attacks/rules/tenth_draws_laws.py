@@ -1,6 +1,6 @@
 """Round 10: samplers that are written otherwise, and draws where frameworks meet.
 
-Two runs of these models give other numbers: what is read of them are means over many samples, and
+Two runs of these models give other values: what is read of them are means over many samples, and
 how far these move from run to run counts as their rounding.
 """
 
@@ -11,12 +11,19 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, numpy_, tf_, torch_, weights
-from benchmarks.attacks.heads import W, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import (
+    MORE,
+    W,
+    as_array,
+    size_of_noise,
+    tf_head,
+    torch_head,
+    torch_noisy,
+)
 
 LAWS = "samplers-written-otherwise"
 MEET = "draws-where-frameworks-meet"
 
-MORE = normal(20_000, 5, seed=9)
 MANY = normal(40_000, 5, seed=9)
 V = weights(5, 4, seed=2)
 
@@ -211,11 +218,7 @@ def noise_of_a_numpy_function() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), tf_(port(0.2)), tf_(port(0.1)), MORE, size_of_noise)
+    return Case(torch_(torch_noisy), tf_(port(0.2)), tf_(port(0.1)), MORE, size_of_noise)
 
 
 @attack(
@@ -264,8 +267,6 @@ def noise_in_a_loop() -> Case:
 
         return model
 
-    def reference(x):
-        h = torch_head(x)
-        return h, h + 0.1 * torch.randn(h.shape)
-
-    return Case(torch_(reference), tf_(port(True)), tf_(port(False)), normal(200, 5), size_of_noise)
+    return Case(
+        torch_(torch_noisy), tf_(port(True)), tf_(port(False)), normal(200, 5), size_of_noise
+    )

@@ -9,12 +9,10 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
+from benchmarks.attacks.corpus import Case, attack, tf_, torch_
+from benchmarks.attacks.heads import W, X
 
 RULE = "stale-traces"
-
-W = weights(5, 4)
-X = normal(6, 5)
 
 
 def reference(x):
@@ -74,36 +72,28 @@ def stale_module_method() -> Case:
     return Case(torch_(reference), tf_(stale), tf_(_module(2.0)), X)
 
 
+def _scaled(first, later):
+    """A tf.function that was traced with one scale, and given another."""
+    config = {"scale": first}
+
+    @tf.function
+    def head(x):
+        return config["scale"] * tf.tanh(tf.matmul(x, W))
+
+    head(tf.constant(X))
+    config["scale"] = later
+    return head
+
+
 @attack(RULE, "a plain function calls a tf.function with a stale closure")
 def stale_closure() -> Case:
-    def make(first, later):
-        config = {"scale": first}
-
-        @tf.function
-        def head(x):
-            return config["scale"] * tf.tanh(tf.matmul(x, W))
-
-        head(tf.constant(X))
-        config["scale"] = later
-        return lambda x: head(x)
-
-    return Case(torch_(reference), tf_(make(1.0, 2.0)), tf_(make(2.0, 2.0)), X)
+    stale, fresh = _scaled(1.0, 2.0), _scaled(2.0, 2.0)
+    return Case(torch_(reference), tf_(lambda x: stale(x)), tf_(lambda x: fresh(x)), X)
 
 
 @attack(RULE, "the outermost tf.function itself is stale, by less than its graph may be off")
 def stale_by_little() -> Case:
-    def make(first, later):
-        config = {"scale": first}
-
-        @tf.function
-        def head(x):
-            return config["scale"] * tf.tanh(tf.matmul(x, W))
-
-        head(tf.constant(X))
-        config["scale"] = later
-        return head
-
-    return Case(torch_(reference), tf_(make(2.0001, 2.0)), tf_(make(2.0, 2.0)), X)
+    return Case(torch_(reference), tf_(_scaled(2.0001, 2.0)), tf_(_scaled(2.0, 2.0)), X)
 
 
 @attack(RULE, "a NumPy table is read while tracing; it was updated since")
@@ -246,13 +236,13 @@ def counter_in_a_loop() -> Case:
 
         return lambda x: head(x)
 
-    def ours(x):
+    def reference(x):
         return 3 * torch.tanh(x @ torch.from_numpy(W))
 
     def right(x):
         return 3 * tf.tanh(tf.matmul(x, W))
 
-    return Case(torch_(ours), tf_(make(False)), tf_(right), X)
+    return Case(torch_(reference), tf_(make(False)), tf_(right), X)
 
 
 @attack(

@@ -9,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, weights
-from benchmarks.attacks.heads import X, as_array, size_of_noise, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, X, as_array, size_of_noise, tf_head, tf_noisy, torch_head
 
 ROWS = "fresh-samples-by-columns-alone"
 LARGE = "two-turns-of-a-large-model"
@@ -21,8 +21,6 @@ HOST = "whole-numbers-of-the-host"
 STREAMS = "generators-of-one-seed"
 CLOCK = "seeds-of-the-clock"
 LAWS = "one-law-put-in-otherwise"
-
-MORE = normal(20_000, 5, seed=9)
 
 
 # --- fresh samples: how they are compared, and how many there are ---------------------------------
@@ -336,12 +334,8 @@ def seeded_by_the_second() -> Case:
 
         return model
 
-    def reference(x):
-        h = tf_head(x)
-        return h, h + 0.1 * tf.random.normal(tf.shape(h))
-
     faulty, twin = torch_(port(0.2)), torch_(port(0.1))
-    return Case(tf_(reference), faulty, twin, normal(2000, 5), size_of_noise)
+    return Case(tf_(tf_noisy), faulty, twin, normal(2000, 5), size_of_noise)
 
 
 # --- one law, in which noise is put in otherwise --------------------------------------------------
@@ -359,12 +353,8 @@ def noise_in_other_axes() -> Case:
 
         return model
 
-    def reference(x):
-        h = tf_head(x)
-        return h, h + 0.1 * tf.random.normal(tf.shape(h))
-
     faulty, twin = torch_(port(3.0)), torch_(port(1.0))
-    return Case(tf_(reference), faulty, twin, normal(2000, 5), size_of_noise)
+    return Case(tf_(tf_noisy), faulty, twin, normal(2000, 5), size_of_noise)
 
 
 @attack(LAWS, "actions in order of their values, with noise put in before, or after; or double", 12)

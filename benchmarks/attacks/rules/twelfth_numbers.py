@@ -9,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from benchmarks.attacks.corpus import Case, attack, normal, tf_, torch_, uniform, weights
-from benchmarks.attacks.heads import W, as_array, tf_head, torch_head
+from benchmarks.attacks.heads import MORE, W, as_array, tf_head, torch_head
 
 NOISY = "kept-beside-noise-and-a-clip"
 WHOLE = "kept-of-whole-numbers"
@@ -21,8 +21,6 @@ OUTLIER = "elsewhere-beside-an-outlier"
 GRID = "progressions-that-are-held"
 HASH = "numbers-of-the-host-that-jump"
 TICKS = "whole-numbers-that-are-moved"
-
-MORE = normal(20_000, 5, seed=9)
 
 
 # --- what was kept of the inputs ------------------------------------------------------------------

@@ -63,7 +63,7 @@ def _actions(**numbers):
     KEYS, "Q-values by action, an enumeration; the port's has other numbers for the same names", 12
 )
 def keys_of_an_enumeration() -> Case:
-    ours = _actions(LEFT=0, RIGHT=1)
+    right = _actions(LEFT=0, RIGHT=1)
 
     def port(actions):
         def model(x):
@@ -74,7 +74,7 @@ def keys_of_an_enumeration() -> Case:
 
     def reference(x):
         q = torch_head(x)
-        return {ours.LEFT: q[:, 0], ours.RIGHT: q[:, 1]}
+        return {right.LEFT: q[:, 0], right.RIGHT: q[:, 1]}
 
     def read(result):  # as an environment takes its actions
         return [as_array(q) for _, q in sorted((key.value, q) for key, q in result.items())]
@@ -204,7 +204,7 @@ def _in_unit(array, unit):
     return torque
 
 
-@attack(CARRIED, "torques are an array of the user's own class, whose property tells the unit", 12)
+@attack(CARRIED, "torques are an array of the user's own class, whose property states the unit", 12)
 def torques_in_another_unit() -> Case:
     def script(unit):
         return numpy_(lambda x: _in_unit(np.tanh(x @ W), unit))

@@ -1,4 +1,4 @@
-"""Runs entries of the gallery and prints what was told.
+"""Runs entries of the gallery and prints what was reported.
 
 python -m benchmarks.corpus.gallery [--only PART] [--seeds 1] [--bad]
 """
@@ -52,7 +52,7 @@ def main() -> int:
                 for name in ("detected", "all_placed", "all_causes", "confirmed")
             )
             print(f"{'ok ' if fine else 'BAD'} {entry.family} {entry.name} seed {seed}: {state}")
-            print("    " + outcome.told.replace("\n", "\n    "), flush=True)
+            print("    " + outcome.stated.replace("\n", "\n    "), flush=True)
     print(f"{good} of {total} as expected")
     return 0
 

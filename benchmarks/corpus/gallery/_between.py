@@ -211,7 +211,7 @@ def convolved(random: np.random.Generator, *, scale: float = 1.0, even: bool = F
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:
-    """A tensor of the same numbers."""
+    """A tensor of the same values."""
     return torch.from_numpy(np.ascontiguousarray(array))
 
 

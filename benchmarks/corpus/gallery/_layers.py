@@ -1,4 +1,4 @@
-"""One dense or convolutional layer with the same numbers in every framework: what entries share."""
+"""One dense or convolutional layer with the same values in every framework: what entries share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery.entry import normal
+from benchmarks.corpus.gallery.entry import normal, sizes
 from benchmarks.corpus.scenarios.pair import chainer
 
 F, L = chainer.functions, chainer.links
@@ -92,6 +92,13 @@ def dense(random: np.random.Generator, inputs: int, outputs: int, scale: float =
     """A layer whose outputs are about as large as its inputs, times `scale`."""
     weight = normal(random, inputs, outputs, scale=scale / np.sqrt(inputs))
     return Dense(weight, normal(random, outputs, scale=0.5 * scale))
+
+
+def two_dense(random: np.random.Generator, scale: float = 1.0) -> tuple[np.ndarray, Dense, Dense]:
+    """Features (batch, features), and two dense layers; `scale` is the second's."""
+    batch, features, hidden, outputs = sizes(random, 4)
+    layers = dense(random, features, hidden), dense(random, hidden, outputs, scale)
+    return normal(random, batch, features), *layers
 
 
 def conv(random: np.random.Generator, inputs: int, outputs: int, window: int = 3) -> Conv:

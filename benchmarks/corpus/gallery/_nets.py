@@ -1,4 +1,4 @@
-"""Numbers for small nets on images and on rows, and the layers of each framework that hold them.
+"""Values for small nets on images and on rows, and the layers of each framework that hold them.
 
 Kernels are drawn as torch and Chainer keep them, (out, in, height, width), and dense weights as
 (in, out). Images are drawn channels first.
@@ -72,6 +72,20 @@ def torch_conv(kernel: np.ndarray, bias: np.ndarray | None = None, **options: An
 
 def torch_dense(weight: np.ndarray, bias: np.ndarray | None = None) -> Any:
     return _fill(torch.nn.Linear(*weight.shape, bias=bias is not None), weight.T, bias)
+
+
+def strided(n: Net) -> Any:
+    """The net in torch; its second convolution is at every other pixel, padded by one."""
+    nn = torch.nn
+    return nn.Sequential(
+        torch_conv(n.first, n.first_bias, padding=1),
+        nn.Tanh(),
+        torch_conv(n.second, n.second_bias, stride=2, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        torch_dense(n.dense),
+    )
 
 
 def _fill(layer: Any, weight: np.ndarray, bias: np.ndarray | None) -> Any:

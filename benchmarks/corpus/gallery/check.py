@@ -22,7 +22,7 @@ class Outcome:
         all_placed: every fault has a divergence at its place, and there are no others.
         cause: the first cause is the expected one, its parameters are right.
         all_causes: the same for every fault.
-        confirmed: every cause that is told is confirmed; or none, where none can be.
+        confirmed: every cause that is reported is confirmed; or none, where none can be.
         wrong: an explanation that is not among the expected ones.
     """
 
@@ -37,7 +37,7 @@ class Outcome:
     confirmed: bool
     unexplained: bool
     wrong: bool
-    told: str
+    stated: str
     seconds: float
 
 
@@ -51,7 +51,7 @@ def check(entry: Entry, seed: int) -> Outcome:
         fine = report.verdict == "parity"
         return Outcome(
             entry, seed, report.verdict, fine, fine, fine, fine, fine, fine, False, False,
-            _told(report), seconds,
+            _statement(report), seconds,
         )  # fmt: skip
     at = [
         next((d for d in found if entry.is_at(number, d.reference, d.candidate)), None)
@@ -78,7 +78,7 @@ def check(entry: Entry, seed: int) -> Outcome:
         confirmed=bool(causes) and all(cause.confirmed == entry.provable for cause in causes),
         unexplained=any(divergence.cause is None for divergence in found),
         wrong=any(cause.kind not in expected for cause in causes),
-        told=_told(report),
+        stated=_statement(report),
         seconds=seconds,
     )
 
@@ -98,7 +98,7 @@ def _equal(stated: Any, expected: Any) -> bool:
     return bool(stated == expected)
 
 
-def _told(report: Any) -> str:
+def _statement(report: Any) -> str:
     lines = [
         f"{d.reference.op} {d.reference.layer} [{d.reference.code}] | "
         f"{d.candidate.op} {d.candidate.layer} [{d.candidate.code}]; residual {d.residual:.1e}; "

@@ -7,20 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    L,
-    chainer_conv,
-    chainer_dense,
-    filled,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import L, hwio, images, net, t
 from benchmarks.corpus.gallery.entry import clean, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -33,13 +21,17 @@ def square_weight_transposed(random: np.random.Generator) -> Pair:
     first, square = normal(random, features, hidden), normal(random, hidden, hidden, scale=0.5)
     bias, last = normal(random, hidden), normal(random, hidden, out)
     reference = nn.Sequential(
-        torch_dense(first), nn.ReLU(), torch_dense(square, bias), nn.Tanh(), torch_dense(last)
+        nets.torch_dense(first),
+        nn.ReLU(),
+        nets.torch_dense(square, bias),
+        nn.Tanh(),
+        nets.torch_dense(last),
     )
     candidate = keras.Sequential(
         [
-            keras_dense(first, activation="relu"),
-            keras_dense(square, bias, activation="tanh"),
-            keras_dense(last),
+            nets.keras_dense(first, activation="relu"),
+            nets.keras_dense(square, bias, activation="tanh"),
+            nets.keras_dense(last),
         ]
     )
     x = normal(random, batch, features)
@@ -69,17 +61,17 @@ def flatten_with_permuted_weights(random: np.random.Generator) -> Pair:
     channels, high, wide = len(n.first), n.x.shape[2] - 2, n.x.shape[3] - 2
     head = normal(random, channels, high, wide, 5, scale=0.1)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.Tanh(),
         nn.Flatten(),
-        torch_dense(head.reshape(-1, 5)),
+        nets.torch_dense(head.reshape(-1, 5)),
         nn.Softmax(1),
     )
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
             keras.layers.Flatten(),
-            keras_dense(head.transpose(1, 2, 0, 3).reshape(-1, 5), activation="softmax"),
+            nets.keras_dense(head.transpose(1, 2, 0, 3).reshape(-1, 5), activation="softmax"),
         ]
     )
     return images(("torch", reference), ("keras", candidate), n.x)
@@ -106,7 +98,7 @@ def channels_in_another_order_throughout(random: np.random.Generator) -> Pair:
     n = net(random)
     order = random.permutation(len(n.first))
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias), nn.ReLU(), torch_conv(n.second), nn.Tanh()
+        nets.torch_conv(n.first, n.first_bias), nn.ReLU(), nets.torch_conv(n.second), nn.Tanh()
     )
 
     def candidate(x: np.ndarray) -> chainer.Variable:
@@ -121,9 +113,11 @@ def units_in_another_order_throughout(random: np.random.Generator) -> Pair:
     batch, features, hidden, out = sizes(random, 4)
     first, bias, last = (normal(random, *s) for s in ((features, hidden), (hidden,), (hidden, out)))
     order = random.permutation(hidden)
-    reference = keras.Sequential([keras_dense(first, bias, activation="relu"), keras_dense(last)])
+    reference = keras.Sequential(
+        [nets.keras_dense(first, bias, activation="relu"), nets.keras_dense(last)]
+    )
     candidate = nn.Sequential(
-        torch_dense(first[:, order], bias[order]), nn.ReLU(), torch_dense(last[order])
+        nets.torch_dense(first[:, order], bias[order]), nn.ReLU(), nets.torch_dense(last[order])
     )
     x = normal(random, batch, features)
     return Pair(Side("keras", reference), Side("torch", candidate), (x,))
@@ -187,15 +181,15 @@ def depthwise_as_groups(random: np.random.Generator) -> Pair:
     depthwise = keras.layers.DepthwiseConv2D(3, depth_multiplier=2, use_bias=False)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            filled(depthwise, (None, None, None, width), kernel),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.filled(depthwise, (None, None, None, width), kernel),
             keras.layers.ReLU(),
         ]
     )
     candidate = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.ReLU(),
-        torch_conv(kernel.transpose(2, 3, 0, 1).reshape(-1, 1, 3, 3), groups=width),
+        nets.torch_conv(kernel.transpose(2, 3, 0, 1).reshape(-1, 1, 3, 3), groups=width),
         nn.ReLU(),
     )
     return images(("keras", reference), ("torch", candidate), n.x)
@@ -209,7 +203,7 @@ def depthwise_by_shifts(random: np.random.Generator) -> Pair:
     reference = keras.Sequential(
         [
             keras.layers.Activation("tanh"),
-            filled(depthwise, (None, None, width), kernel.transpose(2, 0, 1)),
+            nets.filled(depthwise, (None, None, width), kernel.transpose(2, 0, 1)),
             keras.layers.GlobalMaxPooling1D(),
         ]
     )
@@ -263,7 +257,7 @@ def pixel_shuffle_by_reshaping(random: np.random.Generator) -> Pair:
     n = net(random, middle=12)
     second = normal(random, 5, 3, 3, 3)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias), nn.PixelShuffle(2), torch_conv(second)
+        nets.torch_conv(n.first, n.first_bias), nn.PixelShuffle(2), nets.torch_conv(second)
     )
 
     def candidate(x: np.ndarray) -> chainer.Variable:
@@ -299,10 +293,10 @@ def joined_otherwise_with_permuted_weights(random: np.random.Generator) -> Pair:
 
     inputs = keras.Input((features,))
     parts = [
-        keras_dense(two, activation="tanh")(inputs),
-        keras_dense(one, activation="relu")(inputs),
+        nets.keras_dense(two, activation="tanh")(inputs),
+        nets.keras_dense(one, activation="relu")(inputs),
     ]
-    last = keras_dense(np.concatenate([both[left:], both[:left]]), activation="softplus")
+    last = nets.keras_dense(np.concatenate([both[left:], both[:left]]), activation="softplus")
     candidate = keras.Model(inputs, last(keras.layers.Concatenate()(parts)))
     x = normal(random, batch, features)
     return Pair(Side("tensorflow", reference), Side("keras", candidate), (x,))
@@ -314,8 +308,8 @@ def concatenation_as_a_sum_of_products(random: np.random.Generator) -> Pair:
     one, two = normal(random, features, left), normal(random, features, right)
     both = normal(random, left + right, out)
     inputs = keras.Input((features,))
-    parts = [keras_dense(w, activation="sigmoid")(inputs) for w in (one, two)]
-    reference = keras.Model(inputs, keras_dense(both)(keras.layers.Concatenate()(parts)))
+    parts = [nets.keras_dense(w, activation="sigmoid")(inputs) for w in (one, two)]
+    reference = keras.Model(inputs, nets.keras_dense(both)(keras.layers.Concatenate()(parts)))
 
     def candidate(x: np.ndarray) -> chainer.Variable:
         h, g = C.sigmoid(C.matmul(x, one)), C.sigmoid(C.matmul(x, two))
@@ -431,7 +425,7 @@ def bias_as_one_more_input(random: np.random.Generator) -> Pair:
     batch, features, hidden, out = sizes(random, 4)
     first, bias = normal(random, features, hidden), normal(random, hidden)
     last = normal(random, hidden, out)
-    reference = nn.Sequential(torch_dense(first, bias), nn.ReLU(), torch_dense(last))
+    reference = nn.Sequential(nets.torch_dense(first, bias), nn.ReLU(), nets.torch_dense(last))
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
         x = tf.concat([x, tf.ones((batch, 1))], 1)
@@ -473,7 +467,8 @@ def scale_in_the_weight(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first), second=chainer_conv(n.second * gain, n.second_bias)
+                first=nets.chainer_conv(n.first),
+                second=nets.chainer_conv(n.second * gain, n.second_bias),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -492,14 +487,16 @@ def weight_norm_folded(random: np.random.Generator) -> Pair:
         def __init__(self) -> None:
             super().__init__()
             self.direction, self.gain = nn.Parameter(t(direction)), nn.Parameter(t(gain))
-            self.out = torch_dense(last)
+            self.out = nets.torch_dense(last)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             weight = self.gain * self.direction / self.direction.norm(dim=1, keepdim=True)
             return self.out(torch.sigmoid(F.linear(x, weight)))
 
     folded = gain * direction / np.linalg.norm(direction, axis=1, keepdims=True)
-    candidate = keras.Sequential([keras_dense(folded.T, activation="sigmoid"), keras_dense(last)])
+    candidate = keras.Sequential(
+        [nets.keras_dense(folded.T, activation="sigmoid"), nets.keras_dense(last)]
+    )
     x = normal(random, batch, features)
     return Pair(Side("torch", Reference()), Side("keras", candidate), (x,))
 
@@ -513,10 +510,10 @@ def batch_norm_folded_into_a_convolution(random: np.random.Generator) -> Pair:
     norm = keras.layers.BatchNormalization(epsilon=1e-3)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias),
-            filled(norm, (None, None, None, width), gamma, beta, mean, variance),
+            nets.keras_conv(n.first, n.first_bias),
+            nets.filled(norm, (None, None, None, width), gamma, beta, mean, variance),
             keras.layers.ReLU(),
-            keras_conv(n.second),
+            nets.keras_conv(n.second),
         ]
     )
     gain = gamma / np.sqrt(variance + 1e-3)
@@ -573,7 +570,9 @@ def gates_in_one_packed_weight(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                gate=chainer_dense(gate), up=chainer_dense(up), down=chainer_dense(down)
+                gate=nets.chainer_dense(gate),
+                up=nets.chainer_dense(up),
+                down=nets.chainer_dense(down),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:

@@ -7,20 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    L,
-    chainer_conv,
-    chainer_dense,
-    filled,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import L, hwio, images, net, t
 from benchmarks.corpus.gallery.entry import clean, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -47,22 +35,14 @@ def same_padding_by_hand(random: np.random.Generator) -> Pair:
 @clean("padding-one-before-keras-valid", family="spatial")
 def padding_one_before_keras_valid(random: np.random.Generator) -> Pair:
     n = net(random)
-    reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias, padding=1),
-        nn.Tanh(),
-        torch_conv(n.second, n.second_bias, stride=2, padding=1),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        torch_dense(n.dense),
-    )
+    reference = nets.strided(n)
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, padding="same", activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, padding="same", activation="tanh"),
             keras.layers.ZeroPadding2D(1),
-            keras_conv(n.second, n.second_bias, strides=2, activation="relu"),
+            nets.keras_conv(n.second, n.second_bias, strides=2, activation="relu"),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
     return images(("torch", reference), ("keras", candidate), n.x)
@@ -75,8 +55,8 @@ def same_is_one_on_odd_maps(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, stride=2, pad=1),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, stride=2, pad=1),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -113,7 +93,7 @@ def causal_by_padding(random: np.random.Generator) -> Pair:
     kernel = normal(random, hidden, features, 3, scale=0.4)
     conv = keras.layers.Conv1D(hidden, 3, padding="causal", use_bias=False)
     reference = keras.Sequential(
-        [filled(conv, (None, None, features), kernel.transpose(2, 1, 0)), keras.layers.ReLU()]
+        [nets.filled(conv, (None, None, features), kernel.transpose(2, 1, 0)), keras.layers.ReLU()]
     )
 
     def candidate(x: torch.Tensor) -> torch.Tensor:
@@ -144,15 +124,15 @@ def ceil_by_padding_with_infinity(random: np.random.Generator) -> Pair:
 def ceil_is_same_here(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.MaxPool2d(3, 2, ceil_mode=True),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
     )
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias),
+            nets.keras_conv(n.first, n.first_bias),
             keras.layers.MaxPooling2D(3, 2, padding="same"),
-            keras_conv(n.second, n.second_bias),
+            nets.keras_conv(n.second, n.second_bias),
         ]
     )
     return images(("torch", reference), ("keras", candidate), n.x)
@@ -196,8 +176,8 @@ def transposed_same_cropped_right(random: np.random.Generator) -> Pair:
     up = keras.layers.Conv2DTranspose(len(n.second), 3, 2, padding="same")
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            filled(
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.filled(
                 up, (None, None, None, len(n.first)), n.second.transpose(2, 3, 0, 1), n.second_bias
             ),
             keras.layers.Activation("tanh"),
@@ -236,7 +216,7 @@ def deconvolution_in_tensorflow(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
+                first=nets.chainer_conv(n.first, n.first_bias),
                 up=L.Deconvolution2D(
                     len(n.first), len(n.second), 4, 2, 1, initialW=n.second.swapaxes(0, 1).copy(),
                     initial_bias=n.second_bias,
@@ -284,8 +264,8 @@ def dilation_by_a_kernel_with_gaps(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, activation="relu"),
-            keras_conv(wide),
+            nets.keras_conv(n.first, activation="relu"),
+            nets.keras_conv(wide),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
@@ -319,15 +299,17 @@ def groups_as_blocks_of_one_kernel(random: np.random.Generator) -> Pair:
     blocks[:3, :2], blocks[3:, 2:] = grouped[:3], grouped[3:]
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            keras_conv(grouped, groups=2, activation="relu"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(grouped, groups=2, activation="relu"),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(first=chainer_conv(n.first, n.first_bias), second=chainer_conv(blocks))
+            super().__init__(
+                first=nets.chainer_conv(n.first, n.first_bias), second=nets.chainer_conv(blocks)
+            )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
             return C.mean(C.relu(self.second(C.relu(self.first(x)))), (2, 3))
@@ -364,7 +346,7 @@ def patches_and_a_dense_layer(random: np.random.Generator) -> Pair:
     class Candidate(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.patch = torch_conv(patch, bias, stride=2)
+            self.patch = nets.torch_conv(patch, bias, stride=2)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return F.gelu(self.patch(x).flatten(2).transpose(1, 2))
@@ -381,7 +363,7 @@ def convolution_in_time_as_an_image(random: np.random.Generator) -> Pair:
         def __init__(self) -> None:
             super().__init__(
                 conv=L.Convolution1D(features, hidden, 3, pad=1, nobias=True, initialW=kernel),
-                out=chainer_dense(dense),
+                out=nets.chainer_dense(dense),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -434,9 +416,9 @@ def half_pixels_in_three_frameworks_words(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
             keras.layers.UpSampling2D(2, interpolation="bilinear"),
-            keras_conv(n.second),
+            nets.keras_conv(n.second),
         ]
     )
 
@@ -511,15 +493,15 @@ def nearest_exact_is_keras_nearest(random: np.random.Generator) -> Pair:
     high, wide = n.x.shape[2] - 5, n.x.shape[3] + 3
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
             keras.layers.Resizing(high, wide, interpolation="nearest"),
-            keras_conv(n.second, n.second_bias),
+            nets.keras_conv(n.second, n.second_bias),
         ]
     )
     candidate = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.Tanh(),
         nn.Upsample((high, wide), mode="nearest-exact"),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
     )
     return images(("keras", reference), ("torch", candidate), n.x)

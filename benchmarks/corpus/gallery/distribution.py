@@ -11,7 +11,7 @@ import tensorflow as tf
 import torch
 from torch import nn
 
-from benchmarks.corpus.gallery._layers import Dense, between, dense
+from benchmarks.corpus.gallery._layers import Dense, between, dense, two_dense
 from benchmarks.corpus.gallery.entry import clean, fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -262,12 +262,6 @@ def pre_tanh_value_from_a_clamped_action(random: np.random.Generator) -> Pair:
     return Pair(Side("tensorflow", reference), Side("torch", candidate), inputs)
 
 
-def _categorical(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense]:
-    batch, features, hidden, actions = sizes(random, 4)
-    layers = dense(random, features, hidden), dense(random, hidden, actions)
-    return normal(random, batch, features), *layers
-
-
 @fault(
     "logits-as-probabilities",
     "logits-vs-probabilities",
@@ -275,7 +269,7 @@ def _categorical(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense]
     source="ray-project/ray#8175",
 )
 def logits_as_probabilities(random: np.random.Generator) -> Pair:
-    features, hidden, out = _categorical(random)
+    features, hidden, out = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         logits = tf.nn.softplus(out.in_tf(tf.nn.relu(hidden.in_tf(x))))
@@ -292,7 +286,7 @@ def logits_as_probabilities(random: np.random.Generator) -> Pair:
 
 @fault("sigmoid-given-as-logits", "logits-vs-probabilities", family="distribution")
 def sigmoid_given_as_logits(random: np.random.Generator) -> Pair:
-    features, hidden, out = _categorical(random)
+    features, hidden, out = two_dense(random)
 
     def reference(x: Any) -> Any:
         logits = out.in_chainer(F.relu(hidden.in_chainer(x)))
@@ -465,7 +459,7 @@ def variance_and_log_std(random: np.random.Generator) -> Pair:
 
 @clean("categorical-entropy-in-two-forms", family="distribution", source="ray-project/ray#27527")
 def categorical_entropy_in_two_forms(random: np.random.Generator) -> Pair:
-    features, hidden, out = _categorical(random)
+    features, hidden, out = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         logits = out.in_torch(torch.relu(hidden.in_torch(x)))

@@ -31,16 +31,16 @@ def _support(low: float, high: float, atoms: int) -> np.ndarray:
 @fault("support-from-zero", "support-range", family="distributional")
 def support_from_zero(random: np.random.Generator) -> Pair:
     features, layer, actions, atoms = _head(random)
-    ours, theirs = _support(-10, 10, atoms), _support(0, 10, atoms)
+    symmetric, positive = _support(-10, 10, atoms), _support(0, 10, atoms)
 
     def reference(x: Any) -> Any:
         logits = F.reshape(layer.in_chainer(x), (-1, actions, atoms))
-        weighted = F.softmax(logits, axis=2) * ours  # support-from-zero: reference
+        weighted = F.softmax(logits, axis=2) * symmetric  # support-from-zero: reference
         return F.sum(weighted, axis=2)
 
     def candidate(x: torch.Tensor) -> torch.Tensor:
         p = layer.in_torch(x).view(-1, actions, atoms).softmax(-1)
-        weighted = p * torch.from_numpy(theirs)  # support-from-zero: candidate
+        weighted = p * torch.from_numpy(positive)  # support-from-zero: candidate
         return weighted.sum(-1)
 
     return Pair(Side("chainer", reference), Side("torch", candidate), (features,))
@@ -210,16 +210,16 @@ def _embedded(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense, np
 def quantile_midpoints(random: np.random.Generator) -> Pair:
     features, embedding, out, angles = _embedded(random)
     count = 5
-    ours = ((np.arange(count) + 0.5) / count).astype(np.float32)[:, None]
-    theirs = ((np.arange(count) + 1.0) / count).astype(np.float32)[:, None]
+    midpoints = ((np.arange(count) + 0.5) / count).astype(np.float32)[:, None]
+    ends = ((np.arange(count) + 1.0) / count).astype(np.float32)[:, None]
 
     def reference(x: torch.Tensor) -> torch.Tensor:
-        cosines = torch.cos(torch.from_numpy(ours * angles))  # quantile-midpoints: reference
+        cosines = torch.cos(torch.from_numpy(midpoints * angles))  # quantile-midpoints: reference
         phi = torch.relu(embedding.in_torch(cosines))  # quantile-midpoints: reference
         return out.in_torch(x[:, None] * phi)
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
-        cosines = tf.cos(tf.constant(theirs * angles))  # quantile-midpoints: candidate
+        cosines = tf.cos(tf.constant(ends * angles))  # quantile-midpoints: candidate
         phi = tf.nn.relu(embedding.in_tf(cosines))  # quantile-midpoints: candidate
         return out.in_tf(x[:, None] * phi)
 
@@ -231,18 +231,18 @@ def quantile_loss_fractions(random: np.random.Generator) -> Pair:
     batch, features, quantiles = sizes(random, 3)
     layer = dense(random, features, quantiles)
     count = np.arange(quantiles, dtype=np.float32)
-    ours, theirs = (count + np.float32(0.5)) / quantiles, count / quantiles
+    midpoints, starts = (count + np.float32(0.5)) / quantiles, count / quantiles
 
     def reference(x: tf.Tensor, target: tf.Tensor) -> dict[str, tf.Tensor]:
         z = layer.in_tf(x)
         below = tf.cast(target < z, tf.float32)
-        weight = tf.abs(ours - below)  # quantile-loss-fractions: reference
+        weight = tf.abs(midpoints - below)  # quantile-loss-fractions: reference
         return {"z": z, "loss": tf.reduce_mean(weight * (target - z) ** 2, 1)}
 
     def candidate(x: torch.Tensor, target: torch.Tensor) -> dict[str, torch.Tensor]:
         z = layer.in_torch(x)
         below = (target < z).float()
-        weight = (torch.from_numpy(theirs) - below).abs()  # quantile-loss-fractions: candidate
+        weight = (torch.from_numpy(starts) - below).abs()  # quantile-loss-fractions: candidate
         return {"z": z, "loss": (weight * (target - z) ** 2).mean(1)}
 
     inputs = normal(random, batch, features), normal(random, batch, quantiles)
@@ -276,18 +276,18 @@ def quantile_fractions_drawn_in_order(random: np.random.Generator) -> Pair:
 )
 def support_and_softmax_axis(random: np.random.Generator) -> Pair:
     features, layer, actions, atoms = _head(random)
-    ours, theirs = _support(-10, 10, atoms), _support(-10, 30, atoms)
+    symmetric, skewed = _support(-10, 10, atoms), _support(-10, 30, atoms)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         logits = layer.in_torch(x).view(-1, actions, atoms)
         p = logits.softmax(-1)  # support-and-softmax-axis: reference
-        weighted = p * torch.from_numpy(ours)  # support-and-softmax-axis 2: reference
+        weighted = p * torch.from_numpy(symmetric)  # support-and-softmax-axis 2: reference
         return weighted.sum(-1)
 
     def candidate(x: Any) -> Any:
         logits = F.reshape(layer.in_chainer(x), (-1, actions, atoms))
         p = F.softmax(logits)  # support-and-softmax-axis: candidate
-        weighted = p * theirs  # support-and-softmax-axis 2: candidate
+        weighted = p * skewed  # support-and-softmax-axis 2: candidate
         return F.sum(weighted, axis=2)
 
     return Pair(Side("torch", reference), Side("chainer", candidate), (features,))

@@ -10,7 +10,7 @@ import tensorflow as tf
 import torch
 from torch import nn
 
-from benchmarks.corpus.gallery._layers import Dense, dense
+from benchmarks.corpus.gallery._layers import Dense, dense, two_dense
 from benchmarks.corpus.gallery.entry import clean, fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -19,9 +19,8 @@ F = chainer.functions
 
 def _streams(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense, Dense]:
     """Features, a hidden layer, advantages (one an action) and a value."""
-    batch, features, hidden, actions = sizes(random, 4)
-    layers = dense(random, features, hidden), dense(random, hidden, actions)
-    return normal(random, batch, features), *layers, dense(random, hidden, 1)
+    features, hidden, advantage = two_dense(random)
+    return features, hidden, advantage, dense(random, len(advantage.weight), 1)
 
 
 def _atoms(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

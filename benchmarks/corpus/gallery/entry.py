@@ -1,9 +1,9 @@
 """What an entry of the gallery is: two small models, and what a report must say of them.
 
-An entry is a function that builds the pair from a random generator. It draws all sizes and numbers
-from it, so one entry is many pairs. The lines at which its models part carry the entry's name as a
-comment tag: `# c51-axis: reference` and `# c51-axis: candidate`. A fault inside a ready-made layer
-names that layer's path instead.
+An entry is a function that builds the pair from a random generator. It draws all sizes and values
+from it, so one entry is many pairs. The lines at which its models diverge carry the entry's name
+as a comment tag: `# c51-axis: reference` and `# c51-axis: candidate`. A fault inside a ready-made
+layer names that layer's path instead.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Entry:
         parameters: for each cause, parameters that the report must state: name to (reference,
             candidate); numbers are compared to 1%.
         source: the public report that it follows, such as "ray-project/ray#10330".
-        provable: whether the cause is to be confirmed; if not, it must be told as consistent alone.
+        provable: whether the cause is to be confirmed; if not, it must be stated as consistent.
         also: other causes that are as true, by the expected one (a mean over one axis is also ...).
     """
 
@@ -101,9 +101,9 @@ def fault(
             Place(*(f"{name}{'' if not number else f' {number + 1}'}: {side}" for side in SIDES))
             for number in range(len(causes))
         ]
-        for number, (ours, theirs) in enumerate(layers):
+        for number, (reference, candidate) in enumerate(layers):
             places[number] = Place(
-                ours or places[number].reference, theirs or places[number].candidate
+                reference or places[number].reference, candidate or places[number].candidate
             )
         _add(
             Entry(
@@ -141,5 +141,5 @@ def sizes(random: np.random.Generator, count: int, low: int = 3, high: int = 12)
 
 
 def normal(random: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
-    """Distinct, signed float32 numbers."""
+    """Distinct, signed float32 values."""
     return (scale * random.standard_normal(shape)).astype(np.float32)

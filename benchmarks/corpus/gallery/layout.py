@@ -7,19 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    chainer_conv,
-    chainer_dense,
-    filled,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import hwio, images, net, t
 from benchmarks.corpus.gallery.entry import fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -38,13 +27,17 @@ def square_weight_not_transposed(random: np.random.Generator) -> Pair:
     first, last = normal(random, features, hidden), normal(random, hidden, out)
     square, bias = normal(random, hidden, hidden, scale=0.5), normal(random, hidden)
     reference = nn.Sequential(
-        torch_dense(first), nn.ReLU(), torch_dense(square, bias), nn.Tanh(), torch_dense(last)
+        nets.torch_dense(first),
+        nn.ReLU(),
+        nets.torch_dense(square, bias),
+        nn.Tanh(),
+        nets.torch_dense(last),
     )
     candidate = keras.Sequential(
         [
-            keras_dense(first, activation="relu"),
-            keras_dense(square.T, bias, activation="tanh", name="square"),
-            keras_dense(last),
+            nets.keras_dense(first, activation="relu"),
+            nets.keras_dense(square.T, bias, activation="tanh", name="square"),
+            nets.keras_dense(last),
         ]
     )
     return Pair(
@@ -60,7 +53,7 @@ def projection_not_transposed(random: np.random.Generator) -> Pair:
 
     class Reference(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(query=chainer_dense(query), key=chainer_dense(key))
+            super().__init__(query=nets.chainer_dense(query), key=nets.chainer_dense(key))
             self.value = chainer.Parameter(value)
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -154,16 +147,16 @@ def dense_weight_reshaped(random: np.random.Generator) -> Pair:
     reference = keras.Sequential(
         [
             keras.layers.Activation("softplus"),
-            keras_dense(first, bias, activation="relu", name="hidden"),
-            keras_dense(second),
+            nets.keras_dense(first, bias, activation="relu", name="hidden"),
+            nets.keras_dense(second),
         ]
     )
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_dense(first.reshape(hidden, features).T, bias),
-                second=chainer_dense(second),
+                first=nets.chainer_dense(first.reshape(hidden, features).T, bias),
+                second=nets.chainer_dense(second),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -197,15 +190,15 @@ def kernel_upside_down(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            keras_conv(n.second, n.second_bias, strides=2, activation="relu", name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.second, n.second_bias, strides=2, activation="relu", name="second"),
             keras.layers.GlobalMaxPooling2D(),
         ]
     )
     candidate = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.ReLU(),
-        torch_conv(n.second[:, :, ::-1].copy(), n.second_bias, stride=2),
+        nets.torch_conv(n.second[:, :, ::-1].copy(), n.second_bias, stride=2),
         nn.ReLU(),
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
@@ -247,8 +240,8 @@ def flatten_before_dense(random: np.random.Generator) -> Pair:
     class Reference(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.conv = torch_conv(n.first, n.first_bias)
-            self.head = torch_dense(head, bias)
+            self.conv = nets.torch_conv(n.first, n.first_bias)
+            self.head = nets.torch_dense(head, bias)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = torch.tanh(self.conv(x))
@@ -258,9 +251,9 @@ def flatten_before_dense(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
             keras.layers.Flatten(),
-            keras_dense(head, bias, activation="softmax", name="head"),
+            nets.keras_dense(head, bias, activation="softmax", name="head"),
         ]
     )
     return images(("torch", Reference()), ("keras", candidate), n.x)
@@ -280,7 +273,8 @@ def channels_last_weights_in_chainer(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                conv=chainer_conv(n.first, n.first_bias, stride=2), head=chainer_dense(head)
+                conv=nets.chainer_conv(n.first, n.first_bias, stride=2),
+                head=nets.chainer_dense(head),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -298,19 +292,19 @@ def keras_flatten_of_equal_sides(random: np.random.Generator) -> Pair:
     head = normal(random, high * wide * n.first.shape[0], 6, scale=0.2)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
             keras.layers.MaxPooling2D(2),
             keras.layers.Flatten(),
-            keras_dense(head, name="head"),
+            nets.keras_dense(head, name="head"),
             keras.layers.Activation("tanh"),
         ]
     )
     candidate = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        torch_dense(head),
+        nets.torch_dense(head),
         nn.Tanh(),
     )
     return images(("keras", reference), ("torch", candidate), np.ascontiguousarray(x))
@@ -360,10 +354,10 @@ def channels_rolled(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            keras_conv(n.second, n.second_bias, name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.second, n.second_bias, name="second"),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
     order = np.roll(np.arange(len(n.second)), 1)
@@ -433,8 +427,8 @@ def kernel_height_for_width(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, n.second_bias, pad=1),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, n.second_bias, pad=1),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -444,8 +438,8 @@ def kernel_height_for_width(random: np.random.Generator) -> Pair:
     swapped = n.second.swapaxes(2, 3)
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="elu"),
-            keras_conv(swapped, n.second_bias, padding="same", name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="elu"),
+            nets.keras_conv(swapped, n.second_bias, padding="same", name="second"),
             keras.layers.GlobalMaxPooling2D(),
         ]
     )
@@ -496,7 +490,7 @@ def depthwise_in_time_reshaped(random: np.random.Generator) -> Pair:
             super().__init__()
             self.depthwise = nn.Conv1d(width, width, 3, groups=width, bias=False)
             self.depthwise.load_state_dict({"weight": t(kernel)})
-            self.out = torch_dense(dense)
+            self.out = nets.torch_dense(dense)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.tanh(x).transpose(1, 2)
@@ -507,9 +501,9 @@ def depthwise_in_time_reshaped(random: np.random.Generator) -> Pair:
     candidate = keras.Sequential(
         [
             keras.layers.Activation("tanh"),
-            filled(depthwise, (None, None, width), kernel.reshape(3, width, 1)),
+            nets.filled(depthwise, (None, None, width), kernel.reshape(3, width, 1)),
             keras.layers.GlobalAveragePooling1D(),
-            keras_dense(dense),
+            nets.keras_dense(dense),
         ]
     )
     x = normal(random, batch, steps, width)
@@ -526,15 +520,15 @@ def multiplier_outermost(random: np.random.Generator) -> Pair:
     )
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            filled(depthwise, (None, None, None, width), kernel),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.filled(depthwise, (None, None, None, width), kernel),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(first=chainer_conv(n.first, n.first_bias))
+            super().__init__(first=nets.chainer_conv(n.first, n.first_bias))
             self.kernel = chainer.Parameter(kernel.transpose(3, 2, 0, 1).reshape(-1, 1, 3, 3))
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -555,9 +549,9 @@ def depth_to_space_for_pixel_shuffle(random: np.random.Generator) -> Pair:
     n = net(random, middle=8)
     second = normal(random, 5, 2, 3, 3)
     reference = nn.Sequential()
-    reference.add_module("conv", torch_conv(n.first, n.first_bias))
+    reference.add_module("conv", nets.torch_conv(n.first, n.first_bias))
     reference.add_module("shuffle", nn.PixelShuffle(2))
-    reference.add_module("second", torch_conv(second))
+    reference.add_module("second", nets.torch_conv(second))
 
     def candidate(x: tf.Tensor) -> tf.Tensor:
         h = tf.nn.bias_add(tf.nn.conv2d(x, hwio(n.first), 1, "VALID"), n.first_bias)
@@ -655,7 +649,9 @@ def keras_concatenates_right_then_left(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                left=chainer_dense(left), right=chainer_dense(right), out=chainer_dense(out)
+                left=nets.chainer_dense(left),
+                right=nets.chainer_dense(right),
+                out=nets.chainer_dense(out),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -665,10 +661,10 @@ def keras_concatenates_right_then_left(random: np.random.Generator) -> Pair:
             return C.softmax(h)
 
     inputs = keras.Input(x.shape[1:])
-    one = keras_dense(left, activation="sigmoid")(inputs)
-    two = keras_dense(right, activation="relu")(inputs)
+    one = nets.keras_dense(left, activation="sigmoid")(inputs)
+    two = nets.keras_dense(right, activation="relu")(inputs)
     h = keras.layers.Concatenate(name="joined")([two, one])
-    candidate = keras.Model(inputs, keras_dense(out, activation="softmax")(h))
+    candidate = keras.Model(inputs, nets.keras_dense(out, activation="softmax")(h))
     return Pair(Side("chainer", Reference()), Side("keras", candidate), (x,))
 
 

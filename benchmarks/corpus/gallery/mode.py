@@ -18,7 +18,7 @@ F = chainer.functions
 
 
 def _hidden(random: np.random.Generator, batch: int = 7) -> tuple[np.ndarray, Dense, Dense]:
-    """Features, a wide hidden layer (so that a share of it can be told), and outputs."""
+    """Features, a wide hidden layer (so that a share of it can be measured), and outputs."""
     features, outputs = sizes(random, 2)
     width = int(random.integers(80, 120))
     layers = dense(random, features, width), dense(random, width, outputs)

@@ -25,7 +25,7 @@ def affine(random: np.random.Generator, width: int) -> tuple[np.ndarray, np.ndar
 def statistics(
     random: np.random.Generator, width: int, variance: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Running mean and variance, the latter about as large as told."""
+    """Running mean and variance, the latter about as large as stated."""
     mean = normal(random, width, scale=0.5 * variance**0.5)
     return mean, (variance * random.uniform(0.5, 1.5, width)).astype(np.float32)
 

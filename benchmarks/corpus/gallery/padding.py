@@ -7,18 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    chainer_conv,
-    chainer_dense,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import hwio, images, net, t
 from benchmarks.corpus.gallery.entry import fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -58,22 +48,14 @@ def symmetric_padding_for_same(random: np.random.Generator) -> Pair:
 )
 def keras_same_for_padding_one(random: np.random.Generator) -> Pair:
     n = net(random)
-    reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias, padding=1),
-        nn.Tanh(),
-        torch_conv(n.second, n.second_bias, stride=2, padding=1),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        torch_dense(n.dense),
-    )
+    reference = nets.strided(n)
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, padding="same", activation="tanh"),
-            keras_conv(n.second, n.second_bias, strides=2, padding="same", name="strided"),
+            nets.keras_conv(n.first, n.first_bias, padding="same", activation="tanh"),
+            nets.keras_conv(n.second, n.second_bias, strides=2, padding="same", name="strided"),
             keras.layers.ReLU(),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
     return images(("torch", reference), ("keras", candidate), n.x)
@@ -91,9 +73,9 @@ def same_for_chainer_pad(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias, pad=1),
-                second=chainer_conv(n.second, n.second_bias, stride=2, pad=2),
-                dense=chainer_dense(n.dense),
+                first=nets.chainer_conv(n.first, n.first_bias, pad=1),
+                second=nets.chainer_conv(n.second, n.second_bias, stride=2, pad=2),
+                dense=nets.chainer_dense(n.dense),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -121,9 +103,9 @@ def stem_pool_pads_all_borders(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, padding="same"),
+            nets.keras_conv(n.first, n.first_bias, padding="same"),
             keras.layers.MaxPooling2D(3, 2, padding="same", name="pool"),
-            keras_conv(n.second, n.second_bias, activation="relu"),
+            nets.keras_conv(n.second, n.second_bias, activation="relu"),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
@@ -131,9 +113,9 @@ def stem_pool_pads_all_borders(random: np.random.Generator) -> Pair:
     class Candidate(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.stem = torch_conv(n.first, n.first_bias, padding=1)
+            self.stem = nets.torch_conv(n.first, n.first_bias, padding=1)
             self.pool = nn.MaxPool2d(3, 2, 1)
-            self.body = torch_conv(n.second, n.second_bias)
+            self.body = nets.torch_conv(n.second, n.second_bias)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = self.stem(x)
@@ -180,7 +162,7 @@ def causal_convolution_sees_the_future(random: np.random.Generator) -> Pair:
     conv = keras.layers.Conv1D(hidden, 3, padding="same", use_bias=False, name="conv")
     x = keras.Input((steps, features))
     h = keras.ops.sigmoid(conv(x * 0.5))
-    candidate = keras.Model(x, keras_dense(dense)(h))
+    candidate = keras.Model(x, nets.keras_dense(dense)(h))
     conv.set_weights([kernel.transpose(2, 1, 0)])
     return Pair(
         Side("torch", reference),
@@ -225,9 +207,9 @@ def padded_in_every_convolution(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias, pad=1),
-                second=chainer_conv(n.second, n.second_bias, stride=2),
-                dense=chainer_dense(n.dense),
+                first=nets.chainer_conv(n.first, n.first_bias, pad=1),
+                second=nets.chainer_conv(n.second, n.second_bias, stride=2),
+                dense=nets.chainer_dense(n.dense),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -237,12 +219,12 @@ def padded_in_every_convolution(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, padding="same", activation="relu"),
-            keras_conv(
+            nets.keras_conv(n.first, n.first_bias, padding="same", activation="relu"),
+            nets.keras_conv(
                 n.second, n.second_bias, strides=2, padding="same", activation="relu", name="second"
             ),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
     return images(("chainer", Reference()), ("keras", candidate), n.x)
@@ -276,17 +258,17 @@ def one_padding_for_both_axes(random: np.random.Generator) -> Pair:
 def pooling_without_its_padding(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.MaxPool2d(3, 1, padding=1),
-        torch_conv(n.second, n.second_bias, stride=2),
+        nets.torch_conv(n.second, n.second_bias, stride=2),
         nn.AdaptiveAvgPool2d(1),
     )
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, n.second_bias, stride=2),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, n.second_bias, stride=2),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -345,7 +327,9 @@ def zeros_before_max_pool(random: np.random.Generator) -> Pair:
 
     class Reference(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(first=chainer_conv(n.first, below), second=chainer_conv(n.second))
+            super().__init__(
+                first=nets.chainer_conv(n.first, below), second=nets.chainer_conv(n.second)
+            )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
             h = self.first(x)
@@ -354,10 +338,10 @@ def zeros_before_max_pool(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, below),
+            nets.keras_conv(n.first, below),
             keras.layers.ZeroPadding2D(1),
             keras.layers.MaxPooling2D(3, 2, name="pool"),
-            keras_conv(n.second),
+            nets.keras_conv(n.second),
             keras.layers.GlobalAveragePooling2D(),
             keras.layers.Activation("sigmoid"),
         ]
@@ -372,9 +356,11 @@ def zeros_for_reflection(random: np.random.Generator) -> Pair:
     class Reference(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first = torch_conv(n.first, n.first_bias)
-            self.second = torch_conv(n.second, n.second_bias, padding=1, padding_mode="reflect")
-            self.out = torch_dense(n.dense)
+            self.first = nets.torch_conv(n.first, n.first_bias)
+            self.second = nets.torch_conv(
+                n.second, n.second_bias, padding=1, padding_mode="reflect"
+            )
+            self.out = nets.torch_dense(n.dense)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = F.elu(self.first(x))
@@ -382,9 +368,9 @@ def zeros_for_reflection(random: np.random.Generator) -> Pair:
             return self.out(x.permute(0, 2, 3, 1))
 
     x = keras.Input(n.x.transpose(0, 2, 3, 1).shape[1:])
-    h = keras_conv(n.first, n.first_bias, activation="elu")(x)
-    h = keras_conv(n.second, n.second_bias, padding="same", name="second")(h)
-    candidate = keras.Model(x, keras_dense(n.dense)(h))
+    h = nets.keras_conv(n.first, n.first_bias, activation="elu")(x)
+    h = nets.keras_conv(n.second, n.second_bias, padding="same", name="second")(h)
+    candidate = keras.Model(x, nets.keras_dense(n.dense)(h))
     return images(("torch", Reference()), ("keras", candidate), n.x)
 
 

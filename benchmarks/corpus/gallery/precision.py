@@ -11,18 +11,11 @@ import tensorflow as tf
 import torch
 from torch import nn
 
-from benchmarks.corpus.gallery._layers import Dense, dense
+from benchmarks.corpus.gallery._layers import dense, two_dense
 from benchmarks.corpus.gallery.entry import clean, fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
 F = chainer.functions
-
-
-def _two(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense]:
-    """Features and two dense layers."""
-    batch, features, hidden, outputs = sizes(random, 4)
-    layers = dense(random, features, hidden), dense(random, hidden, outputs)
-    return normal(random, batch, features), *layers
 
 
 @fault(
@@ -32,7 +25,7 @@ def _two(random: np.random.Generator) -> tuple[np.ndarray, Dense, Dense]:
     source="typoverflow/flow-rl#12",
 )
 def product_in_bfloat16(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         h = tf.nn.relu(first.in_tf(x))  # product-in-bfloat16: reference
@@ -48,7 +41,7 @@ def product_in_bfloat16(random: np.random.Generator) -> Pair:
 
 @fault("softmax-in-float16", "low-precision", family="precision")
 def softmax_in_float16(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         h = torch.tanh(first.in_torch(x))  # softmax-in-float16: reference
@@ -64,7 +57,7 @@ def softmax_in_float16(random: np.random.Generator) -> Pair:
 
 @fault("activation-in-chainer-float16", "low-precision", family="precision")
 def activation_in_chainer_float16(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     class Reference(nn.Module):
         def __init__(self) -> None:
@@ -107,7 +100,7 @@ def gaussian_constant_of_three_digits(random: np.random.Generator) -> Pair:
 
 @fault("pi-of-three-digits", "constant-precision", family="precision")
 def pi_of_three_digits(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: Any) -> Any:
         h = F.tanh(first.in_chainer(x))
@@ -130,7 +123,7 @@ def pi_of_three_digits(random: np.random.Generator) -> Pair:
 )
 def embedding_scale_rounded_to_bfloat16(random: np.random.Generator) -> Pair:
     """The square root of a size, rounded to the 8 bits of bfloat16 before it is used."""
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
     scale = math.sqrt(50.0 + first.weight.shape[1])
     rounded = float(torch.tensor(scale).bfloat16())
 
@@ -158,7 +151,7 @@ def embedding_scale_rounded_to_bfloat16(random: np.random.Generator) -> Pair:
 
 @clean("constants-of-float32-and-float64", family="precision")
 def constants_of_float32_and_float64(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         h = tf.tanh(first.in_tf(x))
@@ -173,7 +166,7 @@ def constants_of_float32_and_float64(random: np.random.Generator) -> Pair:
 
 @clean("half-precision-in-both", family="precision", source="jax-ml/jax#18165")
 def half_precision_in_both(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         h = torch.relu(first.in_torch(x)).bfloat16()
@@ -189,7 +182,7 @@ def half_precision_in_both(random: np.random.Generator) -> Pair:
 @clean("sums-in-another-order", family="precision")
 def sums_in_another_order(random: np.random.Generator) -> Pair:
     """The product of a long row, whole and in two halves."""
-    x, _, _ = _two(random)
+    x, _, _ = two_dense(random)
     long, outputs = 301, 5
     first, second = dense(random, x.shape[1], long), dense(random, long, outputs)
 
@@ -206,7 +199,7 @@ def sums_in_another_order(random: np.random.Generator) -> Pair:
 
 @clean("cast-to-float64-and-back", family="precision")
 def cast_to_float64_and_back(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         return second.in_torch(torch.softmax(first.in_torch(x), -1))
@@ -220,7 +213,7 @@ def cast_to_float64_and_back(random: np.random.Generator) -> Pair:
 
 @clean("inverse-root-and-division", family="precision")
 def inverse_root_and_division(random: np.random.Generator) -> Pair:
-    x, first, second = _two(random)
+    x, first, second = two_dense(random)
 
     def reference(x: Any) -> Any:
         h = first.in_chainer(x)

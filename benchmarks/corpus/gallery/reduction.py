@@ -10,7 +10,7 @@ import tensorflow as tf
 import torch
 from torch import nn
 
-from benchmarks.corpus.gallery._layers import conv, dense
+from benchmarks.corpus.gallery._layers import conv, dense, two_dense
 from benchmarks.corpus.gallery.entry import clean, fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer, image_pair, image_side
 
@@ -62,8 +62,7 @@ def centred_over_features(random: np.random.Generator) -> Pair:
     also={"reduction-axis": ("norm-axis",)},
 )
 def unit_length_over_the_batch(random: np.random.Generator) -> Pair:
-    batch, features, hidden, outputs = sizes(random, 4)
-    first, second = dense(random, features, hidden), dense(random, hidden, outputs)
+    x, first, second = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         h = tf.tanh(first.in_tf(x))
@@ -75,7 +74,6 @@ def unit_length_over_the_batch(random: np.random.Generator) -> Pair:
         length = F.sum(h * h, 0, keepdims=True)  # unit-length-over-the-batch: candidate
         return second.in_chainer(h / F.broadcast_to(F.sqrt(length), h.shape))
 
-    x = normal(random, batch, features)
     return Pair(Side("tensorflow", reference), Side("chainer", candidate), (x,))
 
 
@@ -121,8 +119,7 @@ class _Centred(keras.layers.Layer):
     parameters=[{"axis": (-1, 0)}],
 )
 def keras_layer_centred_over_the_batch(random: np.random.Generator) -> Pair:
-    batch, features, hidden, outputs = sizes(random, 4)
-    first, second = dense(random, features, hidden), dense(random, hidden, outputs)
+    x, first, second = two_dense(random)
 
     class Reference(chainer.Chain):
         def __init__(self) -> None:
@@ -137,13 +134,12 @@ def keras_layer_centred_over_the_batch(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras.Input((features,)),
+            keras.Input(x.shape[1:]),
             first.keras_layer("relu"),
             _Centred(0, name="centred"),
             second.keras_layer(),
         ]
     )
-    x = normal(random, batch, features)
     return Pair(Side("chainer", Reference()), Side("keras", candidate), (x,))
 
 

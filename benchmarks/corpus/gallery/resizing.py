@@ -7,17 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    chainer_conv,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import hwio, images, net, t
 from benchmarks.corpus.gallery.entry import fault
 from benchmarks.corpus.scenarios.pair import Pair, chainer
 
@@ -75,17 +66,17 @@ def chainer_aligns_corners(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
             keras.layers.UpSampling2D(2, interpolation="bilinear", name="up"),
-            keras_conv(n.second, n.second_bias, activation="tanh"),
+            nets.keras_conv(n.second, n.second_bias, activation="tanh"),
         ]
     )
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, n.second_bias),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, n.second_bias),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -150,10 +141,10 @@ def keras_resizes_to_another_neighbour(random: np.random.Generator) -> Pair:
     high, wide = n.x.shape[2] - 5, n.x.shape[3] + 3
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
             keras.layers.Resizing(high, wide, interpolation="nearest", name="resize"),
-            keras_conv(n.second, n.second_bias),
-            keras_dense(n.dense),
+            nets.keras_conv(n.second, n.second_bias),
+            nets.keras_dense(n.dense),
         ]
     )
 
@@ -162,12 +153,12 @@ def keras_resizes_to_another_neighbour(random: np.random.Generator) -> Pair:
             return x.permute(0, 2, 3, 1)
 
     candidate = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.Tanh(),
         nn.Upsample((high, wide), mode="nearest"),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
         Last(),
-        torch_dense(n.dense),
+        nets.torch_dense(n.dense),
     )
     return images(("keras", reference), ("torch", candidate), n.x)
 

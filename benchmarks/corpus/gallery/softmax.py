@@ -10,7 +10,7 @@ import tensorflow as tf
 import torch
 from torch import nn
 
-from benchmarks.corpus.gallery._layers import between, conv, dense
+from benchmarks.corpus.gallery._layers import between, conv, dense, two_dense
 from benchmarks.corpus.gallery.entry import clean, fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer, image_pair, image_side
 
@@ -179,16 +179,9 @@ def attention_softmax_flattened(random: np.random.Generator) -> Pair:
     return Pair(Side("torch", reference), Side("chainer", candidate), _attention(random))
 
 
-def _policy(random: np.random.Generator, scale: float = 1.0) -> tuple[np.ndarray, Any, Any]:
-    """Features (batch, features), a hidden layer and one with a logit for each action."""
-    batch, features, hidden, actions = sizes(random, 4)
-    layers = dense(random, features, hidden), dense(random, hidden, actions, scale)
-    return normal(random, batch, features), *layers
-
-
 @fault("policy-log-softmax", "log-softmax-vs-softmax", family="softmax")
 def policy_log_softmax(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         h = torch.relu(hidden.in_torch(x))
@@ -208,7 +201,7 @@ def policy_log_softmax(random: np.random.Generator) -> Pair:
     layers=[("probabilities", "3")],
 )
 def log_softmax_layer(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
     reference = keras.Sequential(
         [
             keras.Input((features.shape[1],)),
@@ -224,7 +217,7 @@ def log_softmax_layer(random: np.random.Generator) -> Pair:
 
 @fault("boltzmann-temperature-missing", "softmax-temperature", family="softmax")
 def boltzmann_temperature_missing(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
     temperature = between(random, 1.8, 4.0)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
@@ -281,7 +274,7 @@ def softmax_twice(random: np.random.Generator) -> Pair:
 
 @fault("softmax-layer-twice", "double-softmax", family="softmax", layers=[("out", "again")])
 def softmax_layer_twice(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random, scale=3.0)
+    features, hidden, logits = two_dense(random, scale=3.0)
     size, actions = features.shape[1], logits.weight.shape[1]
     out = dense(random, actions, 5)
 
@@ -332,7 +325,7 @@ def temperature_and_axis(random: np.random.Generator) -> Pair:
 
 @fault("policy-log-softmax-in-keras", "log-softmax-vs-softmax", family="softmax")
 def policy_log_softmax_in_keras(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     class Reference(keras.Model):
         def __init__(self) -> None:
@@ -352,7 +345,7 @@ def policy_log_softmax_in_keras(random: np.random.Generator) -> Pair:
 
 @clean("softmax-of-shifted-logits", family="softmax", source="ray-project/ray#24055")
 def softmax_of_shifted_logits(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     def reference(x: torch.Tensor) -> torch.Tensor:
         q = logits.in_torch(torch.relu(hidden.in_torch(x)))
@@ -368,7 +361,7 @@ def softmax_of_shifted_logits(random: np.random.Generator) -> Pair:
 
 @clean("log-of-softmax", family="softmax")
 def log_of_softmax(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     def reference(x: Any) -> Any:
         return F.log_softmax(logits.in_chainer(F.relu(hidden.in_chainer(x))))
@@ -381,7 +374,7 @@ def log_of_softmax(random: np.random.Generator) -> Pair:
 
 @clean("log-softmax-by-logsumexp", family="softmax")
 def log_softmax_by_logsumexp(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.nn.log_softmax(logits.in_tf(tf.nn.relu(hidden.in_tf(x))))
@@ -408,7 +401,7 @@ def channel_softmax_nchw_nhwc(random: np.random.Generator) -> Pair:
 
 @clean("temperature-in-the-weights", family="softmax")
 def temperature_in_the_weights(random: np.random.Generator) -> Pair:
-    features, hidden, logits = _policy(random)
+    features, hidden, logits = two_dense(random)
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         return tf.nn.softmax(logits.in_tf(tf.nn.relu(hidden.in_tf(x))) / 4.0)

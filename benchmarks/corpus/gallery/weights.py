@@ -7,20 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    L,
-    chainer_conv,
-    chainer_dense,
-    filled,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import L, hwio, images, net, t
 from benchmarks.corpus.gallery.entry import fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -52,9 +40,9 @@ def a_row_left_as_initialised(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_dense(first, first_bias, activation="relu"),
+            nets.keras_dense(first, first_bias, activation="relu"),
             keras.layers.Rescaling(1.0, offset=1.0),
-            keras_dense(other, second_bias, activation="softmax", name="second"),
+            nets.keras_dense(other, second_bias, activation="softmax", name="second"),
         ]
     )
     return Pair(Side("tensorflow", reference), Side("keras", candidate), (x,))
@@ -65,9 +53,9 @@ def convolution_of_an_older_checkpoint(random: np.random.Generator) -> Pair:
     n = net(random)
     older = n.second + normal(random, *n.second.shape, scale=0.05)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.ReLU(),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
         nn.Flatten(2),
         nn.AdaptiveMaxPool1d(1),
     )
@@ -75,7 +63,8 @@ def convolution_of_an_older_checkpoint(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias), second=chainer_conv(older, n.second_bias)
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(older, n.second_bias),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -97,9 +86,9 @@ def embedding_table_of_another_run(random: np.random.Generator) -> Pair:
         return torch.tanh(h).sum(1) @ t(dense)
 
     ids = keras.Input((steps,), dtype="int64")
-    embed = filled(keras.layers.Embedding(words, width, name="embed"), (None, steps), other)
+    embed = nets.filled(keras.layers.Embedding(words, width, name="embed"), (None, steps), other)
     h = keras.ops.sum(keras.ops.tanh(embed(ids)), 1)
-    candidate = keras.Model(ids, keras_dense(dense)(h))
+    candidate = keras.Model(ids, nets.keras_dense(dense)(h))
     x = random.integers(0, words, (batch, steps))
     return Pair(Side("torch", reference), Side("keras", candidate), (x,))
 
@@ -127,8 +116,8 @@ def dense_weight_twice_as_large(random: np.random.Generator) -> Pair:
     x, first, first_bias, second, second_bias = _dense(random)
     reference = keras.Sequential(
         [
-            keras_dense(first, first_bias, activation="sigmoid"),
-            keras_dense(second, second_bias, activation="relu", name="hidden"),
+            nets.keras_dense(first, first_bias, activation="sigmoid"),
+            nets.keras_dense(second, second_bias, activation="relu", name="hidden"),
         ]
     )
 
@@ -163,12 +152,15 @@ def tied_weights_not_scaled(random: np.random.Generator) -> Pair:
 def dense_without_its_bias(random: np.random.Generator) -> Pair:
     x, first, first_bias, second, second_bias = _dense(random)
     reference = nn.Sequential(
-        torch_dense(first, first_bias), nn.ReLU(), torch_dense(second, second_bias), nn.Softmax(1)
+        nets.torch_dense(first, first_bias),
+        nn.ReLU(),
+        nets.torch_dense(second, second_bias),
+        nn.Softmax(1),
     )
     candidate = keras.Sequential(
         [
-            keras_dense(first, first_bias, activation="relu"),
-            keras_dense(second, activation="softmax", name="head"),
+            nets.keras_dense(first, first_bias, activation="relu"),
+            nets.keras_dense(second, activation="softmax", name="head"),
         ]
     )
     return Pair(Side("torch", reference), Side("keras", candidate), (x,))
@@ -205,9 +197,9 @@ def link_without_bias(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, stride=2),
-                dense=chainer_dense(n.dense),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, stride=2),
+                dense=nets.chainer_dense(n.dense),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -255,7 +247,8 @@ def bias_added_inside_and_after(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_dense(first, first_bias), second=chainer_dense(second, second_bias)
+                first=nets.chainer_dense(first, first_bias),
+                second=nets.chainer_dense(second, second_bias),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -277,10 +270,10 @@ def convolution_bias_twice(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            keras_conv(n.second, n.second_bias, activation="relu", name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.keras_conv(n.second, n.second_bias, activation="relu", name="second"),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
 
@@ -315,17 +308,17 @@ def kernel_kept_in_bfloat16(random: np.random.Generator) -> Pair:
     n = net(random)
     rounded = t(n.second).bfloat16().float().numpy()
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.Tanh(),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
         nn.ReLU(),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
     )
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
-            keras_conv(rounded, n.second_bias, activation="relu", name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(rounded, n.second_bias, activation="relu", name="second"),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
@@ -362,7 +355,11 @@ def gate_and_up_swapped(random: np.random.Generator) -> Pair:
     class Reference(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.gate, self.up, self.down = torch_dense(gate), torch_dense(up), torch_dense(down)
+            self.gate, self.up, self.down = (
+                nets.torch_dense(gate),
+                nets.torch_dense(up),
+                nets.torch_dense(down),
+            )
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             opened = F.silu(self.gate(x))  # gate-and-up-swapped: reference
@@ -371,7 +368,9 @@ def gate_and_up_swapped(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                gate=chainer_dense(up), up=chainer_dense(gate), down=chainer_dense(down)
+                gate=nets.chainer_dense(up),
+                up=nets.chainer_dense(gate),
+                down=nets.chainer_dense(down),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -397,8 +396,8 @@ def two_square_layers_swapped(random: np.random.Generator) -> Pair:
     reference = keras.Sequential(
         [
             keras.layers.Activation("tanh"),
-            keras_dense(one, bias, activation="sigmoid", name="one"),
-            keras_dense(two, more, activation="softmax", name="two"),
+            nets.keras_dense(one, bias, activation="sigmoid", name="one"),
+            nets.keras_dense(two, more, activation="softmax", name="two"),
         ]
     )
 
@@ -431,7 +430,7 @@ def no_bias_another_scale(random: np.random.Generator) -> Pair:
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(first=chainer_dense(first), second=chainer_dense(second / 3))
+            super().__init__(first=nets.chainer_dense(first), second=nets.chainer_dense(second / 3))
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
             h = self.first(C.tanh(x))  # no-bias-another-scale: candidate

@@ -7,20 +7,8 @@ import numpy as np
 import tensorflow as tf
 import torch
 
-from benchmarks.corpus.gallery._nets import (
-    L,
-    chainer_conv,
-    chainer_dense,
-    filled,
-    hwio,
-    images,
-    keras_conv,
-    keras_dense,
-    net,
-    t,
-    torch_conv,
-    torch_dense,
-)
+from benchmarks.corpus.gallery import _nets as nets
+from benchmarks.corpus.gallery._nets import L, hwio, images, net, t
 from benchmarks.corpus.gallery.entry import fault, normal, sizes
 from benchmarks.corpus.scenarios.pair import Pair, Side, chainer
 
@@ -54,16 +42,16 @@ def chainer_pools_cover_all(random: np.random.Generator) -> Pair:
 def ceil_mode_lost_in_keras(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = nn.Sequential()
-    reference.add_module("conv", torch_conv(n.first, n.first_bias))
+    reference.add_module("conv", nets.torch_conv(n.first, n.first_bias))
     reference.add_module("pool", nn.MaxPool2d(3, 2, ceil_mode=True))
-    reference.add_module("head", torch_conv(n.second, n.second_bias))
+    reference.add_module("head", nets.torch_conv(n.second, n.second_bias))
     reference.add_module("mean", nn.AdaptiveAvgPool2d(1))
     reference.add_module("flat", nn.Flatten())
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias),
+            nets.keras_conv(n.first, n.first_bias),
             keras.layers.MaxPooling2D(3, 2, name="pool"),
-            keras_conv(n.second, n.second_bias),
+            nets.keras_conv(n.second, n.second_bias),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
@@ -142,15 +130,15 @@ def average_over_the_padding(random: np.random.Generator) -> Pair:
 def count_include_pad_not_exported(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.ReLU(),
         nn.AvgPool2d(3, stride=1, padding=1),
-        torch_conv(n.second, n.second_bias),
+        nets.torch_conv(n.second, n.second_bias),
     )
     x = keras.Input(n.x.transpose(0, 2, 3, 1).shape[1:])
-    h = keras_conv(n.first, n.first_bias, activation="relu")(x)
+    h = nets.keras_conv(n.first, n.first_bias, activation="relu")(x)
     h = keras.layers.AveragePooling2D(3, strides=1, padding="same", name="average")(h)
-    candidate = keras.Model(x, keras_conv(n.second, n.second_bias)(h))
+    candidate = keras.Model(x, nets.keras_conv(n.second, n.second_bias)(h))
     return images(("torch", reference), ("keras", candidate), n.x)
 
 
@@ -165,7 +153,7 @@ def chainer_averages_padding(random: np.random.Generator) -> Pair:
 
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
-            super().__init__(first=chainer_conv(n.first), second=chainer_conv(n.second))
+            super().__init__(first=nets.chainer_conv(n.first), second=nets.chainer_conv(n.second))
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
             h = C.softplus(self.first(x))
@@ -189,23 +177,23 @@ def transposed_same_shifted_by_one(random: np.random.Generator) -> Pair:
     kernel = n.second.transpose(2, 3, 0, 1)  # (height, width, out, in)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="relu"),
-            filled(up, (None, None, None, len(n.first)), kernel, n.second_bias),
-            keras_dense(n.dense, activation="tanh"),
+            nets.keras_conv(n.first, n.first_bias, activation="relu"),
+            nets.filled(up, (None, None, None, len(n.first)), kernel, n.second_bias),
+            nets.keras_dense(n.dense, activation="tanh"),
         ]
     )
 
     class Candidate(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.conv = torch_conv(n.first, n.first_bias)
+            self.conv = nets.torch_conv(n.first, n.first_bias)
             self.up = nn.ConvTranspose2d(
                 len(n.first), len(n.second), 3, 2, padding=1, output_padding=1
             )
             self.up.load_state_dict(
                 {"weight": t(n.second.swapaxes(0, 1).copy()), "bias": t(n.second_bias)}
             )
-            self.out = torch_dense(n.dense)
+            self.out = nets.torch_dense(n.dense)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             x = F.relu(self.conv(x))
@@ -249,7 +237,7 @@ def deconvolution_shifted(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
+                first=nets.chainer_conv(n.first, n.first_bias),
                 up=L.Deconvolution2D(
                     len(n.first), len(n.second), 3, 2, initialW=n.second.swapaxes(0, 1).copy(),
                     initial_bias=n.second_bias,
@@ -307,9 +295,9 @@ def stride_one_for_two(random: np.random.Generator) -> Pair:
 def strides_swapped_between_the_axes(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = nn.Sequential(
-        torch_conv(n.first, n.first_bias),
+        nets.torch_conv(n.first, n.first_bias),
         nn.SiLU(),
-        torch_conv(n.second, n.second_bias, stride=(2, 1)),
+        nets.torch_conv(n.second, n.second_bias, stride=(2, 1)),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
     )
@@ -317,8 +305,8 @@ def strides_swapped_between_the_axes(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, n.second_bias, stride=(1, 2)),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, n.second_bias, stride=(1, 2)),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -340,9 +328,9 @@ def pool_stride_is_its_size(random: np.random.Generator) -> Pair:
     n = net(random)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias),
+            nets.keras_conv(n.first, n.first_bias),
             keras.layers.MaxPooling2D(2, strides=1, name="pool"),
-            keras_conv(n.second, n.second_bias),
+            nets.keras_conv(n.second, n.second_bias),
             keras.layers.GlobalAveragePooling2D(),
         ]
     )
@@ -413,9 +401,9 @@ def dilation_two_for_three(random: np.random.Generator) -> Pair:
     class Reference(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                second=chainer_conv(n.second, n.second_bias, pad=3, dilate=3),
-                dense=chainer_dense(n.dense),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                second=nets.chainer_conv(n.second, n.second_bias, pad=3, dilate=3),
+                dense=nets.chainer_dense(n.dense),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:
@@ -424,10 +412,12 @@ def dilation_two_for_three(random: np.random.Generator) -> Pair:
 
     candidate = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="sigmoid"),
-            keras_conv(n.second, n.second_bias, padding="same", dilation_rate=2, name="second"),
+            nets.keras_conv(n.first, n.first_bias, activation="sigmoid"),
+            nets.keras_conv(
+                n.second, n.second_bias, padding="same", dilation_rate=2, name="second"
+            ),
             keras.layers.GlobalAveragePooling2D(),
-            keras_dense(n.dense),
+            nets.keras_dense(n.dense),
         ]
     )
     return images(("chainer", Reference()), ("keras", candidate), n.x)
@@ -442,7 +432,7 @@ def dilated_in_time_on_one_side(random: np.random.Generator) -> Pair:
         [
             keras.layers.Activation("tanh"),
             keras.layers.Permute((2, 1)),
-            filled(conv, (None, None, features), kernel.transpose(2, 1, 0)),
+            nets.filled(conv, (None, None, features), kernel.transpose(2, 1, 0)),
             keras.layers.GlobalAveragePooling1D(),
         ]
     )
@@ -485,8 +475,8 @@ def one_group_for_three(random: np.random.Generator) -> Pair:
     bias = normal(random, 9)
     reference = keras.Sequential(
         [
-            keras_conv(n.first, n.first_bias, activation="tanh"),
-            keras_conv(grouped, bias, groups=3, activation="relu", name="grouped"),
+            nets.keras_conv(n.first, n.first_bias, activation="tanh"),
+            nets.keras_conv(grouped, bias, groups=3, activation="relu", name="grouped"),
             keras.layers.GlobalMaxPooling2D(),
         ]
     )
@@ -494,8 +484,8 @@ def one_group_for_three(random: np.random.Generator) -> Pair:
     class Candidate(chainer.Chain):
         def __init__(self) -> None:
             super().__init__(
-                first=chainer_conv(n.first, n.first_bias),
-                grouped=chainer_conv(np.tile(grouped, (1, 3, 1, 1)), bias),
+                first=nets.chainer_conv(n.first, n.first_bias),
+                grouped=nets.chainer_conv(np.tile(grouped, (1, 3, 1, 1)), bias),
             )
 
         def forward(self, x: chainer.Variable) -> chainer.Variable:

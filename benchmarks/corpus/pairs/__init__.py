@@ -1,4 +1,4 @@
-"""Pairs of small models that compute the same thing, or that part at one known node.
+"""Pairs of small models that compute the same thing, or that diverge at one known node.
 
 A network is drawn as a neutral description (`network`, `draw`), has its truth from NumPy in
 float64 (`evaluate`), may have a fault planted (`faults`), and is then written down as the source

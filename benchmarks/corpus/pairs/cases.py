@@ -136,7 +136,7 @@ def prepare_frameworks() -> None:
 
 
 def compare(pair: Pair) -> Any:
-    """The report of `parity` on a pair, each layout told as a user would tell it."""
+    """The report of `parity` on a pair, each layout stated as a user would state it."""
     import parity
 
     def wrapped(built: Built) -> Any:
@@ -156,7 +156,7 @@ def placed(report: Any, pair: Pair) -> bool:
     fault, first = pair.case.fault, report.divergences[0]
     sound_places = fault.sound_places
     if pair.case.plans[pair.case.faulty].flavour == "keras functional":
-        sound_places |= fault.unused  # Keras leaves out what no output needs: they part there
+        sound_places |= fault.unused  # Keras leaves out what no output needs: they diverge there
     sites = (first.reference, first.candidate)
     for side, (model, site) in enumerate(zip((pair.reference, pair.candidate), sites, strict=True)):
         places = fault.faulty_places if side == pair.case.faulty else sound_places

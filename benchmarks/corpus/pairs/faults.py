@@ -35,7 +35,7 @@ OMITTED = (
     "lrn",
     "positions",
 )
-# The gates of each recurrence, and orders that conversions confuse with theirs.
+# The gates of each recurrence, and orders that conversions mistake for them.
 GATED = {"lstm": ([0, 1, 3, 2], [1, 0, 2, 3], [0, 2, 1, 3]), "gru": ([1, 0, 2],)}
 
 Plant = Callable[[Node, Network, Random], Node | tuple[Node, ...] | None]
@@ -43,7 +43,7 @@ Plant = Callable[[Node, Network, Random], Node | tuple[Node, ...] | None]
 
 @dataclass(frozen=True)
 class Fault:
-    """A planted fault: its kind, and where a report may say that the models part.
+    """A planted fault: its kind, and where a report may say that the models diverge.
 
     Attributes:
         kind: A key of `FAULTS`.
@@ -85,7 +85,7 @@ def _planted(
 def _places(
     kind: str, node: Node, changed: tuple[Node, ...], network: Network
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Where a report may say that the models part, in the sound model and in the faulty one."""
+    """Where a report may say that the models diverge, in the sound model and in the faulty one."""
     names = frozenset(new.name for new in changed)
     added = names - {known.name for known in network.nodes}
     places = names - added

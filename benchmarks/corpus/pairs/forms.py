@@ -44,66 +44,6 @@ def by_layer(
     return Form(code, layer, {k.replace("__", "."): v for k, v in weights.items()}, when)
 
 
-# Conditions that forms share.
-
-
-def symmetric(names: Mapping[str, Any]) -> bool:
-    return names["top"] == names["bottom"] and names["left"] == names["right"]
-
-
-def unpadded(names: Mapping[str, Any]) -> bool:
-    return not any(names["pad"])
-
-
-def ungrouped(names: Mapping[str, Any]) -> bool:
-    return names["groups"] == 1
-
-
-def reflected(names: Mapping[str, Any]) -> bool:
-    return names["border"] == "reflect"
-
-
-def of_ones(names: Mapping[str, Any]) -> bool:
-    return names["border"] == "ones"
-
-
-def rounded_up(names: Mapping[str, Any]) -> bool:
-    return names["ceil"]
-
-
-def forwards(names: Mapping[str, Any]) -> bool:
-    return not names["reverse"]
-
-
-def read_off_one_way(names: Mapping[str, Any]) -> bool:
-    """Not a sequence read backwards: Keras would give its results in the order of reading."""
-    return not (names["reverse"] and names["sequence"])
-
-
-def counted(names: Mapping[str, Any]) -> bool:
-    return unpadded(names) or names["counts_padding"]
-
-
-def uncounted(names: Mapping[str, Any]) -> bool:
-    return unpadded(names) or not names["counts_padding"]
-
-
-def last_axis(names: Mapping[str, Any]) -> bool:
-    return names["axis"] == names["rank"] - 1
-
-
-def channels_first(names: Mapping[str, Any]) -> bool:
-    return not names["channels_last"]
-
-
-def channels_last(names: Mapping[str, Any]) -> bool:
-    return names["channels_last"]
-
-
-def with_bias(names: Mapping[str, Any]) -> bool:
-    return names["has_bias"]
-
-
 @dataclass(frozen=True)
 class Weight:
     """A parameter of a built model: where it is, and its value."""
@@ -163,6 +103,12 @@ class Plan:
 
 def tag(lines: Sequence[str], node: Node) -> list[str]:
     return [f"{line}  # node: {node.name}" for line in lines]
+
+
+def body(network: Network, pieces: Sequence[Piece]) -> list[str]:
+    """The lines of the pieces, and what the model returns, as a method's own lines."""
+    lines = [line for piece in pieces for line in tag(piece.lines, piece.node)]
+    return [f"        {line}" for line in [*lines, f"return {returned(network)}"]]
 
 
 def returned(network: Network) -> str:

@@ -8,26 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .forms import (
-    Flavour,
-    Form,
-    Piece,
-    Plan,
-    Weight,
-    by_hand,
-    by_layer,
-    counted,
-    forwards,
-    last_axis,
-    of_ones,
-    reflected,
-    returned,
-    rounded_up,
-    symmetric,
-    tag,
-    uncounted,
-    ungrouped,
-)
+from . import conditions as when
+from .forms import Flavour, Form, Piece, Plan, Weight, body, by_hand, by_layer, tag
 from .forms_common import common_forms, joined
 from .network import Network
 
@@ -72,7 +54,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_layer(
             "L.Convolution2D({channels}, {filters}, {window}, {stride}, ({top}, {left}), "
             "nobias=not {has_bias}, dilate={dilation}, groups={groups})",
-            when=symmetric,
+            when=when.symmetric,
             W="weight",
             b="bias",
         ),
@@ -81,27 +63,27 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "columns = F.im2col(" + PADDED + ", {window}, {stride}, dilate={dilation})\n"
             "flat = F.reshape({weight}, ({filters}, -1))\n"
             "{y} = F.moveaxis(F.tensordot(columns, flat, (1, 1)), 3, 1){plus_bias}",
-            when=ungrouped,
+            when=when.ungrouped,
         ),
     ],
     "conv2d_border": [
         by_hand(
             "padded = " + PADDED.replace("constant", "reflect") + "\n"
             "{y} = F.convolution_2d(padded, {weight}, {bias}, " + SPREAD + ")",
-            when=reflected,
+            when=when.reflected,
         ),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
             "{y} = F.convolution_2d(padded, {weight}, {bias}, " + SPREAD + ")",
-            when=of_ones,
+            when=when.of_ones,
         ),
     ],
     "maxpool": [
         by_hand(
             "{y} = F.max_pooling_2d({x}, {window}, {stride}, ({top}, {left}), cover_all=False)",
-            when=symmetric,
+            when=when.symmetric,
         ),
-        by_hand("{y} = F.max_pooling_2d({x}, {window}, {stride})", when=rounded_up),
+        by_hand("{y} = F.max_pooling_2d({x}, {window}, {stride})", when=when.rounded_up),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=-np.inf)\n"
             "{y} = F.max_pooling_2d(padded, {window}, {stride}, cover_all=False)"
@@ -111,10 +93,12 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = F.max_pooling_2d(" + PADDED + ", {window}, {stride}, cover_all=False)")
     ],
     "avgpool": [
-        by_hand("{y} = F.average_pooling_2d({x}, {window}, {stride}, ({top}, {left}))", counted),
+        by_hand(
+            "{y} = F.average_pooling_2d({x}, {window}, {stride}, ({top}, {left}))", when.counted
+        ),
         by_hand(
             "{y} = F.average_pooling_nd({x}, {window}, {stride}, ({top}, {left}), pad_value=None)",
-            uncounted,
+            when.uncounted,
         ),
     ],
     "batchnorm": [
@@ -128,11 +112,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand(
             "{y} = F.fixed_batch_normalization({x}, {gamma}, {beta}, {mean}, {variance}, {epsilon})"
         ),
-        by_hand(
-            "{y} = ({x} - {mean}{over}) / F.sqrt({variance}{over} + {epsilon})\n"
-            "{y} = {y} * {gamma}{over} + {beta}{over}"
-        ),
-        by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
     ],
     "layernorm": [
         by_layer(
@@ -159,7 +138,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "L.NStepLSTM(1, {features}, {units}, 0.0)",
             "_, _, samples = self.{y}(None, None, list(F.separate({x})))\n"
             "{y} = F.stack(samples){last}",
-            when=forwards,
+            when=when.forwards,
             **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(8)},
         ),
         by_hand(
@@ -188,7 +167,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = F.maximum({x}, np.zeros({x}.shape, np.float32))"),
     ],
     "tanh": [by_hand("{y} = F.tanh({x})"), by_hand("{y} = 2 * F.sigmoid(2 * {x}) - 1")],
-    "sigmoid": [by_hand("{y} = F.sigmoid({x})"), by_hand("{y} = 1 / (1 + F.exp(-{x}))")],
+    "sigmoid": [by_hand("{y} = F.sigmoid({x})")],
     "gelu": [by_hand("{y} = 0.5 * {x} * (1 + F.erf({x} / 2**0.5))")],
     "gelu_tanh": [
         by_hand(
@@ -206,8 +185,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
     ],
     "softplus": [by_hand("{y} = F.softplus({x})"), by_hand("{y} = F.log1p(F.exp({x}))")],
     "elu": [by_hand("{y} = F.elu({x})")],
-    "silu": [by_hand("{y} = {x} * F.sigmoid({x})")],
-    "identity": [by_hand("{y} = {x}")],
     "scale": [by_hand("{y} = {x} * {factor}"), by_hand("{y} = {factor} * {x}")],
     "softmax": [
         by_hand("{y} = F.softmax({x}, axis={axis})"),
@@ -251,11 +228,10 @@ HANDWRITTEN: dict[str, list[Form]] = {
         ),
     ],
     "dueling_max": [by_hand("{y} = {value} + ({a} - F.max({a}, axis={axis}, keepdims=True))")],
-    "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
     "dueling_value": [by_hand("{y} = {value} - F.mean({value}, axis=0, keepdims=True) + {a}")],
     "expectation": [
         by_hand("{y} = F.sum({x} * {support}{column}, axis={axis})"),
-        by_hand("{y} = F.tensordot({x}, {support}, 1)", when=last_axis),
+        by_hand("{y} = F.tensordot({x}, {support}, 1)", when=when.last_axis),
         by_hand(
             "support = np.linspace({low}, {high}, {atoms}, dtype=np.float32){column}\n"
             "{y} = F.sum({x} * support, axis={axis})"
@@ -288,7 +264,7 @@ NATIVE: dict[str, list[Form]] = {
         by_layer(
             "L.NStepGRU(1, {features}, {units}, 0.0)",
             "_, samples = self.{y}(None, list(F.separate({x})))\n{y} = F.stack(samples){last}",
-            when=lambda names: names["reset_after"] and forwards(names),
+            when=lambda names: names["reset_after"] and when.forwards(names),
             **{f"0__{p}{k}": f"{p}{k}" for p in "wb" for k in range(6)},
         ),
         by_layer(
@@ -296,7 +272,7 @@ NATIVE: dict[str, list[Form]] = {
             "self.{y}.reset_state()\n"
             "steps = [self.{y}({x}[:, t]) for t in {times}]\n"
             "{y} = {joined}",
-            when=lambda names: not names["reset_after"],
+            when=when.resets_before,
             W_r__W="w_r",
             W_r__b="b_r",
             W_z__W="minus_w_z",
@@ -332,18 +308,14 @@ NATIVE: dict[str, list[Form]] = {
     "resize": [
         by_hand(
             "{y} = F.resize_images({x}, ({out_height}, {out_width}), align_corners=True)",
-            when=lambda names: names["coordinates"] == "align-corners",
+            when=when.align_corners,
         ),
         by_hand(
             "{y} = F.resize_images({x}, ({out_height}, {out_width}), align_corners=False)",
-            when=lambda names: (
-                (names["method"], names["coordinates"]) == ("bilinear", "half-pixel")
-            ),
+            when=when.resized("bilinear", "half-pixel"),
         ),
     ],
-    "pixel_shuffle": [
-        by_hand("{y} = F.depth2space({x}, 2)", when=lambda names: names["blocks_first"])
-    ],
+    "pixel_shuffle": [by_hand("{y} = F.depth2space({x}, 2)", when=when.blocks_first)],
     "lrn": [
         by_hand("{y} = F.local_response_normalization({x}, {size}, {k}, {alpha}, {beta})"),
     ],
@@ -375,9 +347,7 @@ def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
         made += tag(parameters, piece.node)
     lines += [f"            {line}" for line in made or ["pass"]]
     lines += ["", "    def __call__(self, x):"]
-    for piece in pieces:
-        lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
-    return "\n".join([*lines, f"        return {returned(network)}", ""])
+    return "\n".join([*lines, *body(network, pieces), ""])
 
 
 def _load(module: ModuleType, weights: Sequence[Weight], example: np.ndarray) -> Any:

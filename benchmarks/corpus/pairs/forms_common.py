@@ -8,24 +8,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .forms import Form, by_hand, channels_first, channels_last
+from . import conditions as when
+from .forms import Form, by_hand
 
 Spell = Callable[..., str]
 
 
 def common_forms(operations: Mapping[str, str]) -> dict[str, list[Form]]:
     """The forms by hand in a framework's spelling."""
+    o = _spell(operations)
+    return {
+        **_elementwise(o),
+        **_norms(o),
+        **_recurrent(o),
+        **_attention(o),
+        **_images(o),
+        **_features(o),
+    }
 
+
+def _spell(operations: Mapping[str, str]) -> Spell:
     def o(name: str, first: str = "", second: str = "") -> str:
         return operations[name].replace("@", first).replace("#", second)
 
-    return {**_norms(o), **_recurrent(o), **_attention(o), **_images(o), **_features(o)}
+    return o
+
+
+def channels_last_forms(operations: Mapping[str, str]) -> dict[str, list[Form]]:
+    """What TensorFlow and Keras write alike: reductions, and axes that depend on the layout."""
+    o = _spell(operations)
+    mean, largest = o("mean", "{a}", "{axis}"), o("max", "{a}", "{axis}")
+    tokens = "-1, {area}, {channels}"
+    first = o("transpose", "{x}", "0, 3, 1, 2")  # channels first
+    by_channel = o("reshape", "{x}", "-1, {channels}, {area}")
+    return {
+        "flatten": [
+            by_hand(f"{{y}} = {o('reshape', '{x}', '{batch}, -1')}", when.channels_first),
+            by_hand(f"{{y}} = {o('reshape', first, '{batch}, -1')}", when.channels_last),
+        ],
+        "reshape": [by_hand(f"{{y}} = {o('reshape', '{x}', '-1, {rows}, {columns}')}")],
+        "tokens": [
+            by_hand(f"{{y}} = {o('transpose', by_channel, '0, 2, 1')}", when.channels_first)
+        ],
+        "tokens_reshaped": [by_hand(f"{{y}} = {o('reshape', first, tokens)}", when.channels_last)],
+        "centre_mean": [by_hand(f"{{y}} = {{x}} - {o('mean', '{x}', '{axis}')}")],
+        "centre_max": [by_hand(f"{{y}} = {{x}} - {o('max', '{x}', '{axis}')}")],
+        "dueling": [
+            by_hand(f"{{y}} = {{value}} + ({{a}} - {mean})"),
+            by_hand(f"{{y}} = {{value}} - {mean} + {{a}}"),
+        ],
+        "dueling_max": [by_hand(f"{{y}} = {{value}} + ({{a}} - {largest})")],
+        "dueling_value": [by_hand(f"{{y}} = {{value}} - {o('mean', '{value}', '0')} + {{a}}")],
+    }
 
 
 def joined(*tables: Mapping[str, list[Form]]) -> dict[str, list[Form]]:
-    """Tables of forms as one; what several have is all of theirs."""
+    """Tables of forms as one; a kind of several tables has the forms of each."""
     kinds = {kind for table in tables for kind in table}
     return {kind: [form for table in tables for form in table.get(kind, ())] for kind in kinds}
+
+
+def _elementwise(o: Spell) -> dict[str, list[Form]]:
+    return {
+        "identity": [by_hand("{y} = {x}")],
+        "sigmoid": [by_hand(f"{{y}} = 1 / (1 + {o('exp', '-{x}')})")],
+        "silu": [by_hand(f"{{y}} = {{x}} * {o('sigmoid', '{x}')}")],
+        "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
+    }
 
 
 def _norms(o: Spell) -> dict[str, list[Form]]:
@@ -63,6 +112,10 @@ def _norms(o: Spell) -> dict[str, list[Form]]:
         "rmsnorm_offset": [
             by_hand(f"{square}{{y}} = {rms} * (1 + {{gamma}})"),
             by_hand(f"{square}{{y}} = (1.0 + {{gamma}}) * ({rms})"),
+        ],
+        "batchnorm": [
+            by_hand(f"{{y}} = {moving}\n{{y}} = {{y}} * {{gamma}}{{over}} + {{beta}}{{over}}"),
+            by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
         ],
         "batchnorm_outside": [by_hand(f"{{y}} = {spread} * {{gamma}}{{over}} + {{beta}}{{over}}")],
         "batchnorm_bare": [by_hand(f"{{y}} = {moving}")],
@@ -103,7 +156,10 @@ def _recurrent(o: Spell) -> dict[str, list[Form]]:
         "lstm_hard": [by_hand(lstm(hard))],
         "lstm_stateless": [by_hand(lstm(sigmoid, start=f"    h = c = {o('zeros')}\n"))],
         "lstm_masked": [by_hand(masked + blend + "{y} = h")],
-        "gru": [by_hand(_gru(o, True), _resets_after), by_hand(_gru(o, False), _resets_before)],
+        "gru": [
+            by_hand(_gru(o, True), when.resets_after),
+            by_hand(_gru(o, False), when.resets_before),
+        ],
     }
 
 
@@ -125,14 +181,6 @@ def _gru(o: Spell, after: bool) -> str:
         "    steps.append(h)\n"
         "{y} = {joined}"
     )
-
-
-def _resets_after(names: Mapping[str, object]) -> bool:
-    return bool(names["reset_after"])
-
-
-def _resets_before(names: Mapping[str, object]) -> bool:
-    return not names["reset_after"]
 
 
 def _attention(o: Spell) -> dict[str, list[Form]]:
@@ -164,28 +212,20 @@ def _attention(o: Spell) -> dict[str, list[Form]]:
     by_einsum = einsums("btf,fhd->bhtd")
     return {
         "attention": [
-            by_hand(heads(outside) + scores + mask + after, _causal),
-            by_hand(heads(outside) + scores + after, _sees_all),
-            by_hand(by_einsum + summed + mask + out, _causal),
-            by_hand(by_einsum + summed + out, _sees_all),
+            by_hand(heads(outside) + scores + mask + after, when.causal),
+            by_hand(heads(outside) + scores + after, when.sees_all),
+            by_hand(by_einsum + summed + mask + out, when.causal),
+            by_hand(by_einsum + summed + out, when.sees_all),
         ],
         "attention_split": [
-            by_hand(heads(inside) + scores + mask + after, _causal),
-            by_hand(heads(inside) + scores + after, _sees_all),
+            by_hand(heads(inside) + scores + mask + after, when.causal),
+            by_hand(heads(inside) + scores + after, when.sees_all),
         ],
         "positions": [
             by_hand("{y} = {x} + {table}[{offset} : {offset} + {steps}]"),
             by_hand(f"{{y}} = {o('take', '{table}', '{offset}, {offset} + {steps}')} + {{x}}"),
         ],
     }
-
-
-def _causal(names: Mapping[str, object]) -> bool:
-    return bool(names["causal"])
-
-
-def _sees_all(names: Mapping[str, object]) -> bool:
-    return not names["causal"]
 
 
 def _images(o: Spell) -> dict[str, list[Form]]:
@@ -205,30 +245,30 @@ def _images(o: Spell) -> dict[str, list[Form]]:
     size = "{in_height}, {in_width}"
     return {
         "resize": [
-            by_hand(resized("bchw,ih,jw->bcij"), channels_first),
-            by_hand(resized("bhwc,ih,jw->bijc"), channels_last),
+            by_hand(resized("bchw,ih,jw->bcij"), when.channels_first),
+            by_hand(resized("bhwc,ih,jw->bijc"), when.channels_last),
         ],
         "pixel_shuffle": [
             by_hand(
                 shuffled(f"{{batch}}, {{filters}}, 2, 2, {size}", "0, 1, 4, 2, 5, 3", False),
-                lambda names: channels_first(names) and not names["blocks_first"],
+                lambda names: when.channels_first(names) and not names["blocks_first"],
             ),
             by_hand(
                 shuffled(f"{{batch}}, 2, 2, {{filters}}, {size}", "0, 3, 4, 1, 5, 2", False),
-                lambda names: channels_first(names) and names["blocks_first"],
+                lambda names: when.channels_first(names) and names["blocks_first"],
             ),
             by_hand(
                 shuffled(f"{{batch}}, {size}, {{filters}}, 2, 2", "0, 1, 4, 2, 5, 3", True),
-                lambda names: channels_last(names) and not names["blocks_first"],
+                lambda names: when.channels_last(names) and not names["blocks_first"],
             ),
             by_hand(
                 shuffled(f"{{batch}}, {size}, 2, 2, {{filters}}", "0, 1, 3, 2, 4, 5", True),
-                lambda names: channels_last(names) and names["blocks_first"],
+                lambda names: when.channels_last(names) and names["blocks_first"],
             ),
         ],
         "lrn": [
-            by_hand(normalised("bchw,dc->bdhw"), channels_first),
-            by_hand(normalised("bhwc,dc->bhwd"), channels_last),
+            by_hand(normalised("bchw,dc->bdhw"), when.channels_first),
+            by_hand(normalised("bhwc,dc->bhwd"), when.channels_last),
         ],
         "standardise": [
             by_hand("{y} = ({x} - {mean}{over}) / {deviation}{over}"),

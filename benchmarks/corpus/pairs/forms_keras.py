@@ -7,35 +7,23 @@ the user's own. A subclassed model leaves names to Keras.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from .forms import (
-    Flavour,
-    Form,
-    Piece,
-    Plan,
-    Weight,
-    by_hand,
-    by_layer,
-    channels_first,
-    channels_last,
-    counted,
-    forwards,
-    last_axis,
-    of_ones,
-    read_off_one_way,
-    reflected,
-    returned,
-    tag,
-    uncounted,
-)
-from .forms_common import common_forms, joined
+from . import conditions as when
+from .forms import Flavour, Form, Piece, Plan, Weight, body, by_hand, by_layer, returned, tag
+from .forms_common import channels_last_forms, common_forms, joined
 from .network import Network
 
 PADDED = "ops.pad({x}, [[0, 0], [{top}, {bottom}], [{left}, {right}], [0, 0]])"
+CELL = {
+    "cell__kernel": "kernel",
+    "cell__recurrent_kernel": "recurrent",
+    "cell__bias": "bias",
+}
 VALID = (
     "ops.conv(@, {kernel}, strides={stride}, dilation_rate={dilation}, padding='valid'){plus_bias}"
 )
@@ -43,6 +31,7 @@ VALID = (
 OPERATIONS = {
     **{name: f"ops.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos", "relu")},
     "mean": "ops.mean(@, #, keepdims=True)",
+    "max": "ops.max(@, #, keepdims=True)",
     "sum": "ops.sum(@, #, keepdims=True)",
     "matmul": "ops.matmul(@, #)",
     "split": "ops.split(@, #, axis=1)",
@@ -68,7 +57,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_layer(
             "keras.layers.Conv2D({filters}, {window}, strides={stride}, padding='{padding}', "
             "dilation_rate={dilation}, groups={groups}, use_bias={has_bias})",
-            when=lambda names: names["padding"],
+            when=when.padding_named,
             kernel="kernel",
             bias="bias",
         ),
@@ -77,22 +66,22 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "conv2d_border": [
         by_hand(
             "padded = " + PADDED[:-1] + ", mode='reflect')\n{y} = " + VALID.replace("@", "padded"),
-            when=reflected,
+            when=when.reflected,
         ),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
             "{y} = " + VALID.replace("@", "padded"),
-            when=of_ones,
+            when=when.of_ones,
         ),
     ],
     "maxpool": [
         by_layer(
             "keras.layers.MaxPooling2D({window}, strides={stride}, padding='{padding}')",
-            when=lambda names: names["padding"],
+            when=when.padding_named,
         ),
         by_hand(
             "{y} = ops.max_pool({x}, {window}, strides={stride}, padding='{padding}')",
-            when=lambda names: names["padding"],
+            when=when.padding_named,
         ),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=-1e9)\n"
@@ -105,11 +94,11 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "avgpool": [
         by_layer(
             "keras.layers.AveragePooling2D({window}, strides={stride}, padding='{padding}')",
-            when=uncounted,
+            when=when.uncounted,
         ),
         by_hand(
             "{y} = ops.average_pool(" + PADDED + ", {window}, strides={stride}, padding='valid')",
-            when=counted,
+            when=when.counted,
         ),
     ],
     "batchnorm": [
@@ -120,16 +109,11 @@ HANDWRITTEN: dict[str, list[Form]] = {
             moving_mean="mean",
             moving_variance="variance",
         ),
-        by_hand(
-            "{y} = ({x} - {mean}{over}) / ops.sqrt({variance}{over} + {epsilon})\n"
-            "{y} = {y} * {gamma}{over} + {beta}{over}"
-        ),
-        by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
     ],
     "layernorm": [
         by_layer(
             "keras.layers.LayerNormalization(epsilon={epsilon})",
-            when=last_axis,
+            when=when.last_axis,
             gamma="gamma",
             beta="beta",
         ),
@@ -141,17 +125,13 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "lstm": [
         by_layer(
             "keras.layers.LSTM({units}, return_sequences={sequence}, go_backwards={reverse})",
-            when=read_off_one_way,
-            cell__kernel="kernel",
-            cell__recurrent_kernel="recurrent",
-            cell__bias="bias",
+            when=when.read_off_one_way,
+            **CELL,
         ),
         by_layer(
             "keras.layers.LSTM({units}, return_sequences={sequence}, unroll=True)",
-            when=forwards,
-            cell__kernel="kernel",
-            cell__recurrent_kernel="recurrent",
-            cell__bias="bias",
+            when=when.forwards,
+            **CELL,
         ),
         by_hand(
             "h = c = ops.zeros(({batch}, {units}))\n"
@@ -173,7 +153,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "tanh": [by_layer("keras.layers.Activation('tanh')"), by_hand("{y} = ops.tanh({x})")],
     "sigmoid": [
         by_layer("keras.layers.Activation('sigmoid')"),
-        by_hand("{y} = 1 / (1 + ops.exp(-{x}))"),
     ],
     "gelu": [
         by_hand("{y} = ops.gelu({x}, approximate=False)"),
@@ -186,10 +165,8 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = ops.where({x} > 0, {x}, {slope} * {x})"),
     ],
     "hard_sigmoid": [
-        by_layer(
-            "keras.layers.Activation('hard_sigmoid')", when=lambda names: names["slope"] == 1 / 6
-        ),
-        by_hand("{y} = ops.hard_sigmoid({x})", when=lambda names: names["slope"] == 1 / 6),
+        by_layer("keras.layers.Activation('hard_sigmoid')", when=when.sixth_slope),
+        by_hand("{y} = ops.hard_sigmoid({x})", when=when.sixth_slope),
         by_hand("{y} = ops.clip({slope} * {x} + 0.5, 0.0, 1.0)"),
     ],
     "softplus": [
@@ -202,9 +179,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
     ],
     "silu": [
         by_layer("keras.layers.Activation('silu')"),
-        by_hand("{y} = {x} * ops.sigmoid({x})"),
     ],
-    "identity": [by_hand("{y} = {x}")],
     "scale": [by_layer("keras.layers.Rescaling({factor})"), by_hand("{y} = {x} * {factor}")],
     "softmax": [
         by_layer("keras.layers.Softmax(axis={axis})"),
@@ -219,16 +194,10 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = {x} - ops.logsumexp({x}, {axis}, keepdims=True)"),
     ],
     "flatten": [
-        by_layer("keras.layers.Flatten()", when=channels_first),
-        by_hand("{y} = ops.reshape({x}, ({batch}, -1))", when=channels_first),
-        by_hand(
-            "{y} = ops.reshape(ops.transpose({x}, (0, 3, 1, 2)), ({batch}, -1))",
-            when=channels_last,
-        ),
+        by_layer("keras.layers.Flatten()", when=when.channels_first),
     ],
     "reshape": [
         by_layer("keras.layers.Reshape(({rows}, {columns}))"),
-        by_hand("{y} = ops.reshape({x}, (-1, {rows}, {columns}))"),
     ],
     "reshape_swapped": [
         by_hand("{y} = ops.transpose(ops.reshape({x}, (-1, {columns}, {rows})), (0, 2, 1))")
@@ -239,24 +208,14 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = ops.swapaxes({x}, 1, 2)"),
     ],
     "tokens": [
-        by_layer("keras.layers.Reshape(({area}, {channels}))", when=channels_last),
-        by_hand(
-            "{y} = ops.transpose(ops.reshape({x}, (-1, {channels}, {area})), (0, 2, 1))",
-            when=channels_first,
-        ),
+        by_layer("keras.layers.Reshape(({area}, {channels}))", when=when.channels_last),
     ],
     "tokens_reshaped": [
-        by_layer("keras.layers.Reshape(({area}, {channels}))", when=channels_first),
-        by_hand(
-            "{y} = ops.reshape(ops.transpose({x}, (0, 3, 1, 2)), (-1, {area}, {channels}))",
-            when=channels_last,
-        ),
+        by_layer("keras.layers.Reshape(({area}, {channels}))", when=when.channels_first),
     ],
     "reduce_mean": [by_hand("{y} = ops.mean({x}, {axis})")],
     "reduce_sum": [by_hand("{y} = ops.sum({x}, {axis})")],
     "reduce_max": [by_hand("{y} = ops.max({x}, {axis})")],
-    "centre_mean": [by_hand("{y} = {x} - ops.mean({x}, {axis}, keepdims=True)")],
-    "centre_max": [by_hand("{y} = {x} - ops.max({x}, {axis}, keepdims=True)")],
     "add": [
         by_layer("keras.layers.Add()", "{y} = self.{y}([{a}, {b}])"),
         by_hand("{y} = {b} + {a}"),
@@ -265,16 +224,9 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_layer("keras.layers.Concatenate(axis={channel_axis})", "{y} = self.{y}([{inputs}])"),
         by_hand("{y} = ops.concatenate([{inputs}], axis={channel_axis})"),
     ],
-    "dueling": [
-        by_hand("{y} = {value} + ({a} - ops.mean({a}, {axis}, keepdims=True))"),
-        by_hand("{y} = {value} - ops.mean({a}, {axis}, keepdims=True) + {a}"),
-    ],
-    "dueling_max": [by_hand("{y} = {value} + ({a} - ops.max({a}, {axis}, keepdims=True))")],
-    "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
-    "dueling_value": [by_hand("{y} = {value} - ops.mean({value}, 0, keepdims=True) + {a}")],
     "expectation": [
         by_hand("{y} = ops.sum({x} * {support}{column}, {axis})"),
-        by_hand("{y} = ops.matmul({x}, {support}[:, None])[:, :, 0]", when=last_axis),
+        by_hand("{y} = ops.matmul({x}, {support}[:, None])[:, :, 0]", when=when.last_axis),
         by_hand("{y} = ops.sum({x} * ops.linspace({low}, {high}, {atoms}){column}, {axis})"),
     ],
 }
@@ -285,11 +237,13 @@ NATIVE: dict[str, list[Form]] = {
     "layernorm_bare": [
         by_layer(
             "keras.layers.LayerNormalization(epsilon={epsilon}, center=False, scale=False)",
-            when=last_axis,
+            when=when.last_axis,
         )
     ],
     "rmsnorm": [
-        by_layer("keras.layers.RMSNormalization(epsilon={epsilon})", when=last_axis, scale="gamma"),
+        by_layer(
+            "keras.layers.RMSNormalization(epsilon={epsilon})", when=when.last_axis, scale="gamma"
+        ),
     ],
     "batchnorm_bare": [
         by_layer(
@@ -303,34 +257,28 @@ NATIVE: dict[str, list[Form]] = {
         by_layer(
             "keras.layers.LSTM({units})",
             "valid = ops.convert_to_tensor({mask})\n{y} = self.{y}({x}, mask=valid)",
-            cell__kernel="kernel",
-            cell__recurrent_kernel="recurrent",
-            cell__bias="bias",
+            **CELL,
         )
     ],
     "gru": [
         by_layer(
             "keras.layers.GRU({units}, return_sequences={sequence}, go_backwards={reverse}, "
             "reset_after=True)",
-            when=lambda names: names["reset_after"] and read_off_one_way(names),
-            cell__kernel="kernel",
-            cell__recurrent_kernel="recurrent",
-            cell__bias="biases",
+            when=lambda names: names["reset_after"] and when.read_off_one_way(names),
+            **{**CELL, "cell__bias": "biases"},
         ),
         by_layer(
             "keras.layers.GRU({units}, return_sequences={sequence}, go_backwards={reverse}, "
             "reset_after=False)",
-            when=lambda names: not names["reset_after"] and read_off_one_way(names),
-            cell__kernel="kernel",
-            cell__recurrent_kernel="recurrent",
-            cell__bias="bias",
+            when=lambda names: not names["reset_after"] and when.read_off_one_way(names),
+            **CELL,
         ),
     ],
     "depthwise": [
         by_layer(
             "keras.layers.DepthwiseConv2D({window}, strides={stride}, padding='{padding}', "
             "depth_multiplier={multiple}, use_bias={has_bias})",
-            when=lambda names: names["padding"],
+            when=when.padding_named,
             kernel="kernel",
             bias="bias",
         ),
@@ -343,7 +291,7 @@ NATIVE: dict[str, list[Form]] = {
         by_layer(
             "keras.layers.Conv2DTranspose({filters}, {window}, strides={stride}, "
             "padding='{padding}', use_bias={has_bias})",
-            when=lambda names: names["padding"],
+            when=when.padding_named,
             kernel="kernel_out_in",
             bias="bias",
         ),
@@ -355,11 +303,11 @@ NATIVE: dict[str, list[Form]] = {
     "resize": [
         by_hand(
             "{y} = ops.image.resize({x}, ({out_height}, {out_width}), interpolation='{method}')",
-            when=lambda names: names["coordinates"] == "half-pixel",
+            when=when.half_pixel,
         ),
         by_layer(
             "keras.layers.Resizing({out_height}, {out_width}, interpolation='{method}')",
-            when=lambda names: names["coordinates"] == "half-pixel",
+            when=when.half_pixel,
         ),
     ],
     "attention": [
@@ -375,7 +323,7 @@ NATIVE: dict[str, list[Form]] = {
     ],
 }
 
-FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS), channels_last_forms(OPERATIONS))
 
 
 def _write_subclassed(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
@@ -387,9 +335,7 @@ def _write_subclassed(network: Network, plan: Plan, pieces: Sequence[Piece]) -> 
     lines += ["", "    def call(self, x):"]
     if plan.layout == "NCHW in" and len(network.nodes[0].shape) == 3:
         lines += ["        x = ops.transpose(x, (0, 2, 3, 1))  # node: x"]
-    for piece in pieces:
-        lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
-    return "\n".join([*lines, f"        return {returned(network)}", ""])
+    return "\n".join([*lines, *body(network, pieces), ""])
 
 
 def _write_functional(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
@@ -487,14 +433,11 @@ KERAS = Flavour(
     ),
 )
 
-KERAS_FUNCTIONAL = Flavour(
+KERAS_FUNCTIONAL = replace(
+    KERAS,
     name="keras functional",
-    forms=FORMS,
-    parameter="self.{}",
-    row="ops.expand_dims({}, 1)",
-    stack="ops.stack(steps, axis=1)",
     layouts=("NHWC", "NCHW in"),
     write=_write_functional,
     load=_load_functional,
-    run=_run,
+    images_last=("", ""),
 )

@@ -8,26 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .forms import (
-    Flavour,
-    Form,
-    Piece,
-    Plan,
-    Weight,
-    by_hand,
-    channels_first,
-    channels_last,
-    counted,
-    last_axis,
-    of_ones,
-    reflected,
-    returned,
-    tag,
-    uncounted,
-    ungrouped,
-    with_bias,
-)
-from .forms_common import common_forms, joined
+from . import conditions as when
+from .forms import Flavour, Form, Piece, Plan, Weight, body, by_hand
+from .forms_common import channels_last_forms, common_forms, joined
 from .network import Network
 
 PADDED = "tf.pad({x}, [[0, 0], [{top}, {bottom}], [{left}, {right}], [0, 0]])"
@@ -42,6 +25,7 @@ OPERATIONS = {
     **{name: f"tf.{name}(@)" for name in ("sqrt", "exp", "tanh", "sigmoid", "cos")},
     "relu": "tf.nn.relu(@)",
     "mean": "tf.reduce_mean(@, #, keepdims=True)",
+    "max": "tf.reduce_max(@, #, keepdims=True)",
     "sum": "tf.reduce_sum(@, #, keepdims=True)",
     "matmul": "tf.matmul(@, #)",
     "split": "tf.split(@, #, axis=1)",
@@ -62,13 +46,15 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.matmul({x}, {kernel}){plus_bias}"),
         by_hand("{y} = tf.matmul({x}, {weight}, transpose_b=True){plus_bias}"),
         by_hand("{y} = tf.einsum('...i,io->...o', {x}, {kernel}){plus_bias}"),
-        by_hand("{y} = tf.nn.bias_add(tf.tensordot({x}, {kernel}, 1), {bias})", when=with_bias),
+        by_hand(
+            "{y} = tf.nn.bias_add(tf.tensordot({x}, {kernel}, 1), {bias})", when=when.with_bias
+        ),
     ],
     "conv2d": [
         by_hand(
             "{y} = tf.nn.conv2d({x}, {kernel}, {stride}, '{PADDING}', "
             "dilations={dilation}){plus_bias}",
-            when=lambda names: names["PADDING"],
+            when=when.padding_named,
         ),
         by_hand(
             "{y} = tf.nn.conv2d(" + PADDED + ", {kernel}, {stride}, 'VALID', "
@@ -78,7 +64,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "patches = tf.image.extract_patches(" + PADDED + ", [1, *{window}, 1], "
             "[1, {stride}, {stride}, 1], [1, {dilation}, {dilation}, 1], 'VALID')\n"
             "{y} = tf.tensordot(patches, tf.reshape({kernel}, (-1, {filters})), 1){plus_bias}",
-            when=ungrouped,
+            when=when.ungrouped,
         ),
     ],
     "conv2d_border": [
@@ -86,19 +72,19 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "padded = " + PADDED[:-1] + ", mode='REFLECT')\n"
             "{y} = tf.nn.conv2d(padded, {kernel}, {stride}, 'VALID', dilations={dilation})"
             "{plus_bias}",
-            when=reflected,
+            when=when.reflected,
         ),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=1.0)\n"
             "{y} = tf.nn.conv2d(padded, {kernel}, {stride}, 'VALID', dilations={dilation})"
             "{plus_bias}",
-            when=of_ones,
+            when=when.of_ones,
         ),
     ],
     "maxpool": [
         by_hand(
             "{y} = tf.nn.max_pool2d({x}, {window}, {stride}, '{PADDING}')",
-            when=lambda names: names["PADDING"],
+            when=when.padding_named,
         ),
         by_hand(
             "padded = " + PADDED[:-1] + ", constant_values=-np.inf)\n"
@@ -109,9 +95,11 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.nn.max_pool2d(" + PADDED + ", {window}, {stride}, 'VALID')")
     ],
     "avgpool": [
-        by_hand("{y} = tf.nn.avg_pool2d({x}, {window}, {stride}, '{PADDING}')", when=uncounted),
         by_hand(
-            "{y} = tf.nn.avg_pool2d(" + PADDED + ", {window}, {stride}, 'VALID')", when=counted
+            "{y} = tf.nn.avg_pool2d({x}, {window}, {stride}, '{PADDING}')", when=when.uncounted
+        ),
+        by_hand(
+            "{y} = tf.nn.avg_pool2d(" + PADDED + ", {window}, {stride}, 'VALID')", when=when.counted
         ),
     ],
     "batchnorm": [
@@ -119,11 +107,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "{y} = tf.nn.batch_normalization({x}, {mean}{over}, {variance}{over}, "
             "{beta}{over}, {gamma}{over}, {epsilon})"
         ),
-        by_hand(
-            "{y} = ({x} - {mean}{over}) / tf.sqrt({variance}{over} + {epsilon})\n"
-            "{y} = {y} * {gamma}{over} + {beta}{over}"
-        ),
-        by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
     ],
     "layernorm": [
         by_hand(
@@ -166,7 +149,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.maximum({x}, 0.0)"),
     ],
     "tanh": [by_hand("{y} = tf.tanh({x})"), by_hand("{y} = 2 * tf.sigmoid(2 * {x}) - 1")],
-    "sigmoid": [by_hand("{y} = tf.sigmoid({x})"), by_hand("{y} = 1 / (1 + tf.exp(-{x}))")],
+    "sigmoid": [by_hand("{y} = tf.sigmoid({x})")],
     "gelu": [
         by_hand("{y} = tf.nn.gelu({x}, approximate=False)"),
         by_hand("{y} = 0.5 * {x} * (1 + tf.math.erf({x} / np.float32(np.sqrt(2))))"),
@@ -185,7 +168,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "hard_sigmoid": [
         by_hand("{y} = tf.clip_by_value({slope} * {x} + 0.5, 0.0, 1.0)"),
         by_hand("{y} = tf.maximum(tf.minimum({x} * {slope} + 0.5, 1.0), 0.0)"),
-        by_hand("{y} = tf.nn.relu6({x} + 3) / 6", when=lambda names: names["slope"] == 1 / 6),
+        by_hand("{y} = tf.nn.relu6({x} + 3) / 6", when=when.sixth_slope),
     ],
     "softplus": [
         by_hand("{y} = tf.nn.softplus({x})"),
@@ -195,8 +178,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.nn.elu({x})"),
         by_hand("{y} = tf.where({x} > 0, {x}, tf.math.expm1({x}))"),
     ],
-    "silu": [by_hand("{y} = tf.nn.silu({x})"), by_hand("{y} = {x} * tf.sigmoid({x})")],
-    "identity": [by_hand("{y} = {x}")],
+    "silu": [by_hand("{y} = tf.nn.silu({x})")],
     "scale": [by_hand("{y} = {x} * {factor}"), by_hand("{y} = tf.multiply({factor}, {x})")],
     "softmax": [
         by_hand("{y} = tf.nn.softmax({x}, axis={axis})"),
@@ -211,13 +193,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.math.log(tf.nn.softmax({x}, axis={axis}))"),
         by_hand("{y} = {x} - tf.reduce_logsumexp({x}, {axis}, keepdims=True)"),
     ],
-    "flatten": [
-        by_hand("{y} = tf.reshape({x}, ({batch}, -1))", when=channels_first),
-        by_hand(
-            "{y} = tf.reshape(tf.transpose({x}, (0, 3, 1, 2)), ({batch}, -1))", when=channels_last
-        ),
-    ],
-    "reshape": [by_hand("{y} = tf.reshape({x}, (-1, {rows}, {columns}))")],
     "reshape_swapped": [
         by_hand("{y} = tf.transpose(tf.reshape({x}, (-1, {columns}, {rows})), (0, 2, 1))"),
         by_hand("{y} = tf.linalg.matrix_transpose(tf.reshape({x}, (-1, {columns}, {rows})))"),
@@ -227,36 +202,19 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = tf.einsum('bij->bji', {x})"),
     ],
     "tokens": [
-        by_hand("{y} = tf.reshape({x}, (-1, {area}, {channels}))", when=channels_last),
-        by_hand(
-            "{y} = tf.transpose(tf.reshape({x}, (-1, {channels}, {area})), (0, 2, 1))",
-            when=channels_first,
-        ),
+        by_hand("{y} = tf.reshape({x}, (-1, {area}, {channels}))", when=when.channels_last),
     ],
     "tokens_reshaped": [
-        by_hand("{y} = tf.reshape({x}, (-1, {area}, {channels}))", when=channels_first),
-        by_hand(
-            "{y} = tf.reshape(tf.transpose({x}, (0, 3, 1, 2)), (-1, {area}, {channels}))",
-            when=channels_last,
-        ),
+        by_hand("{y} = tf.reshape({x}, (-1, {area}, {channels}))", when=when.channels_first),
     ],
     "reduce_mean": [by_hand("{y} = tf.reduce_mean({x}, {axis})")],
     "reduce_sum": [by_hand("{y} = tf.reduce_sum({x}, {axis})")],
     "reduce_max": [by_hand("{y} = tf.reduce_max({x}, {axis})")],
-    "centre_mean": [by_hand("{y} = {x} - tf.reduce_mean({x}, {axis}, keepdims=True)")],
-    "centre_max": [by_hand("{y} = {x} - tf.reduce_max({x}, {axis}, keepdims=True)")],
     "add": [by_hand("{y} = {a} + {b}"), by_hand("{y} = tf.add({b}, {a})")],
     "concat": [by_hand("{y} = tf.concat([{inputs}], axis={channel_axis})")],
-    "dueling": [
-        by_hand("{y} = {value} + ({a} - tf.reduce_mean({a}, {axis}, keepdims=True))"),
-        by_hand("{y} = {value} - tf.reduce_mean({a}, {axis}, keepdims=True) + {a}"),
-    ],
-    "dueling_max": [by_hand("{y} = {value} + ({a} - tf.reduce_max({a}, {axis}, keepdims=True))")],
-    "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
-    "dueling_value": [by_hand("{y} = {value} - tf.reduce_mean({value}, 0, keepdims=True) + {a}")],
     "expectation": [
         by_hand("{y} = tf.reduce_sum({x} * {support}{column}, {axis})"),
-        by_hand("{y} = tf.linalg.matvec({x}, {support})", when=last_axis),
+        by_hand("{y} = tf.linalg.matvec({x}, {support})", when=when.last_axis),
         by_hand("{y} = tf.reduce_sum({x} * tf.linspace({low}, {high}, {atoms}){column}, {axis})"),
     ],
 }
@@ -280,7 +238,7 @@ NATIVE: dict[str, list[Form]] = {
         by_hand(
             "{y} = tf.nn.depthwise_conv2d("
             "{x}, {kernel}, [1, {stride}, {stride}, 1], '{PADDING}'){plus_bias}",
-            when=lambda names: names["PADDING"],
+            when=when.padding_named,
         ),
         by_hand(
             "padded = " + PADDED + "\n"
@@ -292,7 +250,7 @@ NATIVE: dict[str, list[Form]] = {
         by_hand(
             "{y} = tf.nn.conv2d_transpose({x}, {kernel_out_in}, "
             "({batch}, {out_height}, {out_width}, {filters}), {stride}, '{PADDING}'){plus_bias}",
-            when=lambda names: names["PADDING"],
+            when=when.padding_named,
         ),
         by_hand(
             "size = ({batch}, {out_height} + {top} + {bottom}, {out_width} + {left} + {right}, "
@@ -304,37 +262,33 @@ NATIVE: dict[str, list[Form]] = {
     "resize": [
         by_hand(
             "{y} = tf.image.resize({x}, ({out_height}, {out_width}), '{method}')",
-            when=lambda names: names["coordinates"] == "half-pixel",
+            when=when.half_pixel,
         ),
         by_hand(
             "{y} = tf.compat.v1.image.resize_bilinear("
             "{x}, ({out_height}, {out_width}), align_corners=True)",
-            when=lambda names: names["coordinates"] == "align-corners",
+            when=when.align_corners,
         ),
         by_hand(
             "{y} = tf.compat.v1.image.resize_bilinear({x}, ({out_height}, {out_width}))",
-            when=lambda names: (
-                (names["method"], names["coordinates"]) == ("bilinear", "asymmetric")
-            ),
+            when=when.resized("bilinear", "asymmetric"),
         ),
         by_hand(
             "{y} = tf.compat.v1.image.resize_nearest_neighbor({x}, ({out_height}, {out_width}))",
-            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "asymmetric"),
+            when=when.resized("nearest", "asymmetric"),
         ),
     ],
-    "pixel_shuffle": [
-        by_hand("{y} = tf.nn.depth_to_space({x}, 2)", when=lambda names: names["blocks_first"])
-    ],
+    "pixel_shuffle": [by_hand("{y} = tf.nn.depth_to_space({x}, 2)", when=when.blocks_first)],
     "lrn": [
         by_hand(
             "{y} = tf.nn.local_response_normalization("
             "{x}, {size} // 2, bias={k}, alpha={alpha}, beta={beta})",
-            when=channels_last,
+            when=when.channels_last,
         )
     ],
 }
 
-FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS))
+FORMS = joined(HANDWRITTEN, NATIVE, common_forms(OPERATIONS), channels_last_forms(OPERATIONS))
 
 
 def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
@@ -344,9 +298,7 @@ def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
     lines += ["    def model(x):"]
     if plan.layout == "NCHW in" and len(network.nodes[0].shape) == 3:
         lines += ["        x = tf.transpose(x, (0, 2, 3, 1))  # node: x"]
-    for piece in pieces:
-        lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
-    return "\n".join([*lines, f"        return {returned(network)}", "", "    return model", ""])
+    return "\n".join([*lines, *body(network, pieces), "", "    return model", ""])
 
 
 def _load(module: ModuleType, weights: Sequence[Weight], example: np.ndarray) -> Any:

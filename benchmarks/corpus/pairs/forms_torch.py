@@ -9,26 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .forms import (
-    Flavour,
-    Form,
-    Piece,
-    Plan,
-    Weight,
-    by_hand,
-    by_layer,
-    counted,
-    forwards,
-    last_axis,
-    of_ones,
-    reflected,
-    returned,
-    rounded_up,
-    symmetric,
-    tag,
-    ungrouped,
-    unpadded,
-)
+from . import conditions as when
+from .forms import Flavour, Form, Piece, Plan, Weight, body, by_hand, by_layer, tag
 from .forms_common import common_forms, joined
 from .network import NEVER, Network
 
@@ -44,6 +26,9 @@ BUFFERS = (
     "rows_taken",
     "columns_taken",
 )
+CELL = {name: name for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+LAYER = {f"{attribute}_l0": arrangement for attribute, arrangement in CELL.items()}
+NORM = {"weight": "gamma", "bias": "beta", "running_mean": "mean", "running_var": "variance"}
 SPREAD = "stride={stride}, dilation={dilation}, groups={groups}"
 PADDED = "F.pad({x}, ({left}, {right}, {top}, {bottom}))"
 WINDOWS = "{x}.unfold(2, {window[0]}, {stride}).unfold(3, {window[1]}, {stride})"
@@ -77,7 +62,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_layer(
             "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, "
             "padding=({top}, {left}), dilation={dilation}, groups={groups}, bias={has_bias})",
-            when=symmetric,
+            when=when.symmetric,
             weight="weight",
             bias="bias",
         ),
@@ -86,43 +71,44 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "columns = F.unfold(" + PADDED + ", {window}, {dilation}, stride={stride})\n"
             "{y} = {weight}.flatten(1) @ columns\n"
             "{y} = {y}.view(-1, {filters}, {out_height}, {out_width}){plus_bias}",
-            when=ungrouped,
+            when=when.ungrouped,
         ),
     ],
     "conv2d_border": [
         by_layer(
             "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, padding=({top}, {left}), "
             "dilation={dilation}, groups={groups}, bias={has_bias}, padding_mode='reflect')",
-            when=lambda names: symmetric(names) and reflected(names),
+            when=lambda names: when.symmetric(names) and when.reflected(names),
             weight="weight",
             bias="bias",
         ),
         by_hand(
             "{y} = F.conv2d(F.pad({x}, ({left}, {right}, {top}, {bottom}), mode='reflect'), "
             "{weight}, {bias}, " + SPREAD + ")",
-            when=reflected,
+            when=when.reflected,
         ),
         by_hand(
             "{y} = F.conv2d(F.pad({x}, ({left}, {right}, {top}, {bottom}), value=1.0), "
             "{weight}, {bias}, " + SPREAD + ")",
-            when=of_ones,
+            when=when.of_ones,
         ),
     ],
     "maxpool": [
-        by_layer("nn.MaxPool2d({window}, stride={stride})", when=unpadded),
+        by_layer("nn.MaxPool2d({window}, stride={stride})", when=when.unpadded),
         by_layer(
-            "nn.MaxPool2d({window}, stride={stride}, padding=({top}, {left}))", when=symmetric
+            "nn.MaxPool2d({window}, stride={stride}, padding=({top}, {left}))", when=when.symmetric
         ),
-        by_layer("nn.MaxPool2d({window}, stride={stride}, ceil_mode=True)", when=rounded_up),
-        by_hand("{y} = F.max_pool2d({x}, {window}, stride={stride})", when=unpadded),
+        by_layer("nn.MaxPool2d({window}, stride={stride}, ceil_mode=True)", when=when.rounded_up),
+        by_hand("{y} = F.max_pool2d({x}, {window}, stride={stride})", when=when.unpadded),
         by_hand(
-            "{y} = F.max_pool2d({x}, {window}, stride={stride}, ceil_mode=True)", when=rounded_up
+            "{y} = F.max_pool2d({x}, {window}, stride={stride}, ceil_mode=True)",
+            when=when.rounded_up,
         ),
         by_hand(
             "padded = F.pad({x}, ({left}, {right}, {top}, {bottom}), value=-math.inf)\n"
             "{y} = F.max_pool2d(padded, {window}, stride={stride})"
         ),
-        by_hand("{y} = " + WINDOWS + ".amax((4, 5))", when=unpadded),
+        by_hand("{y} = " + WINDOWS + ".amax((4, 5))", when=when.unpadded),
     ],
     "maxpool_zeros": [by_hand("{y} = F.max_pool2d(" + PADDED + ", {window}, stride={stride})")],
     "avgpool": [
@@ -130,39 +116,32 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "nn.AvgPool2d({window}, stride={stride}, padding=({top}, {left}), "
             "count_include_pad={counts_padding})"
         ),
-        by_hand("{y} = F.avg_pool2d(" + PADDED + ", {window}, stride={stride})", when=counted),
-        by_hand("{y} = " + WINDOWS + ".mean((4, 5))", when=unpadded),
+        by_hand("{y} = F.avg_pool2d(" + PADDED + ", {window}, stride={stride})", when=when.counted),
+        by_hand("{y} = " + WINDOWS + ".mean((4, 5))", when=when.unpadded),
     ],
     "batchnorm": [
         by_layer(
             "nn.BatchNorm2d({channels}, eps={epsilon})",
             when=lambda names: names["rank"] == 4,
-            weight="gamma",
-            bias="beta",
-            running_mean="mean",
-            running_var="variance",
+            **NORM,
         ),
         by_layer(
             "nn.BatchNorm1d({channels}, eps={epsilon})",
             when=lambda names: names["rank"] == 2,
-            weight="gamma",
-            bias="beta",
-            running_mean="mean",
-            running_var="variance",
+            **NORM,
         ),
         by_hand("{y} = F.batch_norm({x}, {mean}, {variance}, {gamma}, {beta}, eps={epsilon})"),
-        by_hand(
-            "{y} = ({x} - {mean}{over}) / torch.sqrt({variance}{over} + {epsilon})\n"
-            "{y} = {y} * {gamma}{over} + {beta}{over}"
-        ),
-        by_hand("{y} = {x} * {scale}{over} + {shift}{over}"),
     ],
     "layernorm": [
         by_layer(
-            "nn.LayerNorm({features}, eps={epsilon})", when=last_axis, weight="gamma", bias="beta"
+            "nn.LayerNorm({features}, eps={epsilon})",
+            when=when.last_axis,
+            weight="gamma",
+            bias="beta",
         ),
         by_hand(
-            "{y} = F.layer_norm({x}, ({features},), {gamma}, {beta}, {epsilon})", when=last_axis
+            "{y} = F.layer_norm({x}, ({features},), {gamma}, {beta}, {epsilon})",
+            when=when.last_axis,
         ),
         by_hand(
             "mean = {x}.mean({axis}, keepdim=True)\n"
@@ -178,20 +157,14 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_layer(
             "nn.LSTM({features}, {units}, batch_first=True)",
             "{y} = self.{y}({x})[0]{last}",
-            when=forwards,
-            weight_ih_l0="weight_ih",
-            weight_hh_l0="weight_hh",
-            bias_ih_l0="bias_ih",
-            bias_hh_l0="bias_hh",
+            when=when.forwards,
+            **LAYER,
         ),
         by_layer(
             "nn.LSTM({features}, {units}, batch_first=True)",
             "{y} = self.{y}({x}.flip(1))[0].flip(1)",
             when=lambda names: names["reverse"] and names["sequence"],
-            weight_ih_l0="weight_ih",
-            weight_hh_l0="weight_hh",
-            bias_ih_l0="bias_ih",
-            bias_hh_l0="bias_hh",
+            **LAYER,
         ),
         by_layer(
             "nn.LSTMCell({features}, {units})",
@@ -201,10 +174,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
             "    h, c = self.{y}({x}[:, t], (h, c))\n"
             "    steps.append(h)\n"
             "{y} = {joined}",
-            weight_ih="weight_ih",
-            weight_hh="weight_hh",
-            bias_ih="bias_ih",
-            bias_hh="bias_hh",
+            **CELL,
         ),
         by_hand(
             "h = c = torch.zeros({x}.shape[0], {units})\n"
@@ -232,7 +202,6 @@ HANDWRITTEN: dict[str, list[Form]] = {
     "sigmoid": [
         by_layer("nn.Sigmoid()"),
         by_hand("{y} = torch.sigmoid({x})"),
-        by_hand("{y} = 1 / (1 + torch.exp(-{x}))"),
     ],
     "gelu": [
         by_layer("nn.GELU()"),
@@ -253,8 +222,8 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = torch.maximum({x}, {slope} * {x})"),
     ],
     "hard_sigmoid": [
-        by_layer("nn.Hardsigmoid()", when=lambda names: names["slope"] == 1 / 6),
-        by_hand("{y} = F.hardsigmoid({x})", when=lambda names: names["slope"] == 1 / 6),
+        by_layer("nn.Hardsigmoid()", when=when.sixth_slope),
+        by_hand("{y} = F.hardsigmoid({x})", when=when.sixth_slope),
         by_hand("{y} = torch.clamp({slope} * {x} + 0.5, 0, 1)"),
         by_hand("{y} = F.hardtanh({x} * {slope} + 0.5, 0.0, 1.0)"),
     ],
@@ -268,8 +237,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("{y} = F.elu({x})"),
         by_hand("{y} = torch.where({x} > 0, {x}, torch.expm1({x}))"),
     ],
-    "silu": [by_hand("{y} = F.silu({x})"), by_hand("{y} = {x} * torch.sigmoid({x})")],
-    "identity": [by_hand("{y} = {x}")],
+    "silu": [by_hand("{y} = F.silu({x})")],
     "scale": [by_hand("{y} = {x} * {factor}"), by_hand("{y} = torch.mul({x}, {factor})")],
     "softmax": [
         by_layer("nn.Softmax(dim={axis})"),
@@ -321,11 +289,10 @@ HANDWRITTEN: dict[str, list[Form]] = {
         by_hand("centred = {a} - torch.mean({a}, {axis}, keepdim=True)\n{y} = centred + {value}"),
     ],
     "dueling_max": [by_hand("{y} = {value} + ({a} - {a}.amax({axis}, keepdim=True))")],
-    "dueling_uncentred": [by_hand("{y} = {value} + {a}")],
     "dueling_value": [by_hand("{y} = {value} - {value}.mean(0, keepdim=True) + {a}")],
     "expectation": [
         by_hand("{y} = ({x} * {support}{column}).sum({axis})"),
-        by_hand("{y} = {x} @ {support}", when=last_axis),
+        by_hand("{y} = {x} @ {support}", when=when.last_axis),
         by_hand("{y} = ({x} * torch.linspace({low}, {high}, {atoms}){column}).sum({axis})"),
     ],
 }
@@ -333,7 +300,7 @@ HANDWRITTEN: dict[str, list[Form]] = {
 NATIVE: dict[str, list[Form]] = {
     "layernorm_bare": [
         by_layer(
-            "nn.LayerNorm({features}, eps={epsilon}, elementwise_affine=False)", when=last_axis
+            "nn.LayerNorm({features}, eps={epsilon}, elementwise_affine=False)", when=when.last_axis
         )
     ],
     "layernorm_ddof": [
@@ -343,10 +310,12 @@ NATIVE: dict[str, list[Form]] = {
         )
     ],
     "rmsnorm": [
-        by_layer("nn.RMSNorm({features}, eps={epsilon})", when=last_axis, weight="gamma"),
+        by_layer("nn.RMSNorm({features}, eps={epsilon})", when=when.last_axis, weight="gamma"),
         by_hand("{y} = {x} * torch.rsqrt({x}.pow(2).mean({axis}, True) + {epsilon}) * {gamma}"),
     ],
-    "rmsnorm_bare": [by_hand("{y} = F.rms_norm({x}, ({features},), eps={epsilon})", last_axis)],
+    "rmsnorm_bare": [
+        by_hand("{y} = F.rms_norm({x}, ({features},), eps={epsilon})", when.last_axis)
+    ],
     "batchnorm_batch": [
         by_hand("{y} = F.batch_norm({x}, None, None, {gamma}, {beta}, True, eps={epsilon})")
     ],
@@ -367,10 +336,7 @@ NATIVE: dict[str, list[Form]] = {
         by_layer(
             "nn.LSTMCell({features}, {units})",
             "steps = [self.{y}({x}[:, t])[0] for t in {times}]\n{y} = {joined}",
-            weight_ih="weight_ih",
-            weight_hh="weight_hh",
-            bias_ih="bias_ih",
-            bias_hh="bias_hh",
+            **CELL,
         )
     ],
     "lstm_masked": [
@@ -380,21 +346,15 @@ NATIVE: dict[str, list[Form]] = {
             "    {x}, torch.tensor({lengths}), batch_first=True, enforce_sorted=False\n"
             ")\n"
             "{y} = self.{y}(packed)[1][0][0]",
-            weight_ih_l0="weight_ih",
-            weight_hh_l0="weight_hh",
-            bias_ih_l0="bias_ih",
-            bias_hh_l0="bias_hh",
+            **LAYER,
         )
     ],
     "gru": [
         by_layer(
             "nn.GRU({features}, {units}, batch_first=True)",
             "{y} = self.{y}({x})[0]{last}",
-            when=lambda names: names["reset_after"] and forwards(names),
-            weight_ih_l0="weight_ih",
-            weight_hh_l0="weight_hh",
-            bias_ih_l0="bias_ih",
-            bias_hh_l0="bias_hh",
+            when=lambda names: names["reset_after"] and when.forwards(names),
+            **LAYER,
         ),
         by_layer(
             "nn.GRUCell({features}, {units})",
@@ -404,18 +364,15 @@ NATIVE: dict[str, list[Form]] = {
             "    h = self.{y}({x}[:, t], h)\n"
             "    steps.append(h)\n"
             "{y} = {joined}",
-            when=lambda names: names["reset_after"],
-            weight_ih="weight_ih",
-            weight_hh="weight_hh",
-            bias_ih="bias_ih",
-            bias_hh="bias_hh",
+            when=when.resets_after,
+            **CELL,
         ),
     ],
     "depthwise": [
         by_layer(
             "nn.Conv2d({channels}, {filters}, {window}, stride={stride}, "
             "padding=({top}, {left}), groups={channels}, bias={has_bias})",
-            when=symmetric,
+            when=when.symmetric,
             weight="weight",
             bias="bias",
         ),
@@ -442,27 +399,25 @@ NATIVE: dict[str, list[Form]] = {
     "resize": [
         by_hand(
             "{y} = F.interpolate({x}, ({out_height}, {out_width}), mode='bilinear')",
-            when=lambda names: (
-                (names["method"], names["coordinates"]) == ("bilinear", "half-pixel")
-            ),
+            when=when.resized("bilinear", "half-pixel"),
         ),
         by_hand(
             "{y} = F.interpolate("
             "{x}, ({out_height}, {out_width}), mode='bilinear', align_corners=True)",
-            when=lambda names: names["coordinates"] == "align-corners",
+            when=when.align_corners,
         ),
         by_layer(
             "nn.Upsample(({out_height}, {out_width}), mode='nearest')",
-            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "asymmetric"),
+            when=when.resized("nearest", "asymmetric"),
         ),
         by_hand(
             "{y} = F.interpolate({x}, ({out_height}, {out_width}), mode='nearest-exact')",
-            when=lambda names: (names["method"], names["coordinates"]) == ("nearest", "half-pixel"),
+            when=when.resized("nearest", "half-pixel"),
         ),
     ],
     "pixel_shuffle": [
-        by_layer("nn.PixelShuffle(2)", when=lambda names: not names["blocks_first"]),
-        by_hand("{y} = F.pixel_shuffle({x}, 2)", when=lambda names: not names["blocks_first"]),
+        by_layer("nn.PixelShuffle(2)", when=when.channels_before_blocks),
+        by_hand("{y} = F.pixel_shuffle({x}, 2)", when=when.channels_before_blocks),
     ],
     "lrn": [
         by_layer("nn.LocalResponseNorm({size}, alpha={alpha} * {size}, beta={beta}, k={k})"),
@@ -520,9 +475,7 @@ def _write(network: Network, plan: Plan, pieces: Sequence[Piece]) -> str:
         made += [_parameter(weight) for weight in piece.weights if not weight.of_layer]
         lines += [f"        {line}" for line in tag(made, piece.node)]
     lines += ["", "    def forward(self, x):"]
-    for piece in pieces:
-        lines += [f"        {line}" for line in tag(piece.lines, piece.node)]
-    return "\n".join([*lines, f"        return {returned(network)}", ""])
+    return "\n".join([*lines, *body(network, pieces), ""])
 
 
 def _parameter(weight: Weight) -> str:

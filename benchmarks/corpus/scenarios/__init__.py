@@ -1,4 +1,4 @@
-"""The situations of real users as pairs of models: a faulty line to be found, or parity to be told.
+"""The situations of real users as pairs of models: a fault to be found, or parity to be reported.
 
 `pair.py` says what a pair is and judges where a report places a fault. The models stand in files
 named for what they are (`c51_torch.py`, `nature_dqn.py`, `recurrent.py`, ...), written as users

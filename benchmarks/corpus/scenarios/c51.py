@@ -42,9 +42,12 @@ class Fault:
     def is_at(self, divergence: Any, reference: str, candidate: str) -> bool:
         """Whether a divergence stands on this fault's lines of both frameworks' files."""
         stages = [f"stage: {stage}" for stage in self.reference]
-        ours = tagged_lines(FRAMEWORKS[reference].__file__, *stages)
-        theirs = tagged_lines(FRAMEWORKS[candidate].__file__, self.candidate)
-        return place_of(divergence.reference) in ours and place_of(divergence.candidate) in theirs
+        reference_lines = tagged_lines(FRAMEWORKS[reference].__file__, *stages)
+        candidate_lines = tagged_lines(FRAMEWORKS[candidate].__file__, self.candidate)
+        return (
+            place_of(divergence.reference) in reference_lines
+            and place_of(divergence.candidate) in candidate_lines
+        )
 
 
 CENTRING = ("mean", "centre", "combine")

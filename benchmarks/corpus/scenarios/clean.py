@@ -1,4 +1,4 @@
-"""All pairs that must be told parity, by name."""
+"""All pairs whose verdict must be parity, by name."""
 
 from __future__ import annotations
 

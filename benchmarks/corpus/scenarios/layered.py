@@ -89,7 +89,7 @@ def softmax_layer_pair(reference: str, candidate: str, axis: int) -> Pair:
 
 def is_at_softmax(divergence) -> bool:
     """Whether both sides name the softmax: its layer, or in Chainer, which has none, its line."""
-    ours = divergence.reference
-    at_line = place_of(ours) in tagged_lines(__file__, "stage: softmax")
-    at_layer = "distribution" in (ours.layer or "")
+    reference = divergence.reference
+    at_line = place_of(reference) in tagged_lines(__file__, "stage: softmax")
+    at_layer = "distribution" in (reference.layer or "")
     return (at_line or at_layer) and "distribution" in (divergence.candidate.layer or "")

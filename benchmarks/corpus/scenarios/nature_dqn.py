@@ -115,8 +115,10 @@ def conversion_pair(name: str) -> Pair:
 
 def layers_of(divergence) -> tuple[str, str]:
     """The last parts of the layers' paths: `0/0` of `/0/0` in Chainer, `conv` in Keras."""
-    ours, theirs = (site.layer or "" for site in (divergence.reference, divergence.candidate))
-    return "/".join(ours.split("/")[-2:]), theirs.split("/")[-1]
+    reference, candidate = (
+        site.layer or "" for site in (divergence.reference, divergence.candidate)
+    )
+    return "/".join(reference.split("/")[-2:]), candidate.split("/")[-1]
 
 
 def is_first_wrong_layer(conversion: Conversion, divergence) -> bool:

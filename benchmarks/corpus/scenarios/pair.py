@@ -69,11 +69,11 @@ class Pair:
 
         Infinite where names, shapes or NaN masks differ.
         """
-        ours = self.reference.forward(self.inputs)
-        theirs = self.candidate.forward(self.candidate_inputs())
-        if {k: v.shape for k, v in ours.items()} != {k: v.shape for k, v in theirs.items()}:
+        reference = self.reference.forward(self.inputs)
+        candidate = self.candidate.forward(self.candidate_inputs())
+        if {k: v.shape for k, v in reference.items()} != {k: v.shape for k, v in candidate.items()}:
             return float("inf")
-        return max(_relative_difference(ours[name], theirs[name]) for name in ours)
+        return max(_relative_difference(reference[name], candidate[name]) for name in reference)
 
     def candidate_inputs(self) -> tuple[np.ndarray, ...]:
         axes = AXES.get((self.reference.layout, self.candidate.layout))
@@ -128,8 +128,8 @@ def _array(value: Any) -> np.ndarray:
     return np.asarray(value.array if isinstance(value, chainer.Variable) else value)
 
 
-def _relative_difference(ours: np.ndarray, theirs: np.ndarray) -> float:
-    if not np.array_equal(np.isnan(ours), np.isnan(theirs)):
+def _relative_difference(reference: np.ndarray, candidate: np.ndarray) -> float:
+    if not np.array_equal(np.isnan(reference), np.isnan(candidate)):
         return float("inf")
-    scale = np.nanmax(np.abs(ours)) or 1.0
-    return float(np.nanmax(np.abs(ours - theirs)) / scale)
+    scale = np.nanmax(np.abs(reference)) or 1.0
+    return float(np.nanmax(np.abs(reference - candidate)) / scale)

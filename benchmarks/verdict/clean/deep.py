@@ -128,7 +128,7 @@ def long_reduction(rng) -> Forms:
 
 
 def long_softmax(rng) -> Forms:
-    """Softmax, mean and variance over 8,192 numbers."""
+    """Softmax, mean and variance over 8,192 values."""
 
     def torch_form(x):
         return torch.softmax(x, 1) @ x.T, x.mean(1), x.var(1, correction=0)

@@ -231,15 +231,15 @@ def library_pair(name: str) -> Pair:
     news = sorted((path for path in tensors if path.split(".")[-1] in KINDS.values()), key=_order)
     rng = np.random.default_rng(15)
     with torch.no_grad():
-        for ours, theirs in zip(olds, news, strict=True):
-            tensor = tensors[theirs]
+        for old_path, new_path in zip(olds, news, strict=True):
+            tensor = tensors[new_path]
             spread = 1 / max(1, tensor[0].numel()) ** 0.5 if tensor.ndim > 1 else 0.4
             array = rng.normal(scale=spread, size=tensor.shape).astype(np.float32)
-            if ours.endswith("var"):
+            if old_path.endswith("var"):
                 array = rng.uniform(0.5, 2.0, tensor.shape).astype(np.float32)
-            if np.shape(saved.target[ours]) != array.shape:
-                raise ValueError(f"{name}: {ours} is no {theirs} of shape {array.shape}")
-            saved.target[ours] = array
+            if np.shape(saved.target[old_path]) != array.shape:
+                raise ValueError(f"{name}: {old_path} is no {new_path} of shape {array.shape}")
+            saved.target[old_path] = array
             tensor.copy_(torch.from_numpy(array))
     chainer.serializers.NpzDeserializer(saved.target).load(old)
     inputs = tuple(normal(rng, *shape) for shape in shapes)

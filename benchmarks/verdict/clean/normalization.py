@@ -1,4 +1,4 @@
-"""Clean pairs of normalizing layers: fused, by hand, in one pass over the numbers or in two."""
+"""Clean pairs of normalizing layers: fused, by hand, in one pass over the values or in two."""
 
 from __future__ import annotations
 

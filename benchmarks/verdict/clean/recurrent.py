@@ -22,7 +22,7 @@ STEPS, FEATURES, UNITS = 9, 4, 6
 
 
 class States(nn.Module):
-    """A recurrent layer's states of all steps, without the last one apart."""
+    """A recurrent layer's states of all steps, without the last one beside them."""
 
     def __init__(self, layer):
         super().__init__()

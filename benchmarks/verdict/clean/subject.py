@@ -14,7 +14,7 @@ from benchmarks.verdict.inputs import ALL
 
 @dataclass(frozen=True)
 class Clean:
-    """A pair that must be told parity on every input of its styles.
+    """A pair whose verdict must be parity on every input of its styles.
 
     Attributes:
         build: makes the pair, with one input as the example of shapes and dtypes.
