@@ -25,7 +25,7 @@ SLOW = (
     *("noise-of-scipy", "noise-of-in-a-dict", "start-of-ones", "register-of-six"),
     *("failing-actuator", "three-of-nine"),
 )
-# The only ones that show a rule of theirs.
+# Each is the only one that shows a certain rule.
 ALONE = (
     "one-sum-that-cancels",
     "distances-to-themselves",

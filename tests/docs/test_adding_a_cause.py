@@ -29,8 +29,8 @@ def model(logarithm):
     return lambda x: logarithm((x @ WEIGHT).square() + 0.1) @ OUT
 
 
-def first(ours, theirs):
-    return compared(model(ours), model(theirs), X).divergences[0]
+def first(reference, candidate):
+    return compared(model(reference), model(candidate), X).divergences[0]
 
 
 def test_it_has_as_many_lines_as_the_page_says():

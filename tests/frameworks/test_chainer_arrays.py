@@ -75,8 +75,8 @@ def test_what_numpy_computes_of_the_inputs_is_told_with_what_to_do() -> None:
     assert caveat.endswith("Compute with Chainer's functions on Variables")
     assert "()" not in caveat
     plain = Net(refused)
-    told_of_plain = parity.compare(reference(plain, lambda x: x), plain, inputs=X)
-    assert not told_of_plain.comparisons[0].caveats  # Chainer reads the arrays themselves
+    report_of_plain = parity.compare(reference(plain, lambda x: x), plain, inputs=X)
+    assert not report_of_plain.comparisons[0].caveats  # Chainer reads the arrays themselves
 
 
 def test_a_model_that_takes_neither_is_told_as_its_user_called_it() -> None:

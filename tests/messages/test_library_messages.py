@@ -214,7 +214,7 @@ def channels_first(x):
     return np.tanh(np.moveaxis(x, 1, -1) @ np.ones((3, 4)))
 
 
-def told(function, layout):
+def laid_out(function, layout):
     return parity.wrap(function, framework="numpy", input_layout=layout)
 
 
@@ -228,7 +228,7 @@ def told(function, layout):
             "Say so behind its name, as in nets:port@NHWC.",
         ),
         (
-            *(told(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
+            *(laid_out(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
             "channels first, on inputs of shape (2, 3, 8, 9). Say so: "
             "parity.wrap(model, input_layout='NCHW').",
             "Say so behind its name, as in nets:port@NCHW.",

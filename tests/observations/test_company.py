@@ -92,10 +92,10 @@ def test_random_inputs_leave_what_is_constant():
 def test_what_is_saved_is_read_as_it_was(tmp_path):
     observation = {"obs": (ones(2, 3), np.array([1, 2])), 4: np.array(True)}
     save(tmp_path / "new", "test_it.py::test[a b]", tmp_path, observation, 2 * ones(1))
-    ours, random = load(tmp_path / "new" / "observation.npz")
-    assert ours.keys() == observation.keys()
-    np.testing.assert_array_equal(ours["obs"][0], ones(2, 3))
-    assert ours["obs"][1].dtype == np.int64 and ours[4].dtype == bool
+    loaded, random = load(tmp_path / "new" / "observation.npz")
+    assert loaded.keys() == observation.keys()
+    np.testing.assert_array_equal(loaded["obs"][0], ones(2, 3))
+    assert loaded["obs"][1].dtype == np.int64 and loaded[4].dtype == bool
     np.testing.assert_array_equal(random, [2])
 
 

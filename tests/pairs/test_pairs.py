@@ -20,11 +20,11 @@ MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
 CLEAN = range(20)
-# Found, and placed elsewhere. A strict xfail: when one is mended, its line here must go.
+# Found, and placed elsewhere. A strict xfail: when one is fixed, its line here must go.
 MISPLACED = {
-    "batchnorm_epsilon": "told at the operation before, which only copies",
-    "one_weight_off": "told at the columns of a convolution written as a product",
-    "weight_scale": "told as another value that is read, half as large",
+    "batchnorm_epsilon": "reported at the operation before, which only copies",
+    "one_weight_off": "reported at the columns of a convolution written as a product",
+    "weight_scale": "reported as another value that is read, half as large",
 }
 FAULTY = list(enumerate(FAULTS))
 FAULTY_PARAMS = [

@@ -142,15 +142,15 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("told", SHAPES)
-def test_batch_and_event_are_told_apart(told: str) -> None:
+@pytest.mark.parametrize("message", SHAPES)
+def test_batch_and_event_are_told_apart(message: str) -> None:
     cases = distributions(rl.DiagonalGaussian, 3, batch=5)
     right = written(policies.Gaussian, "torch")
-    wrong = written(policies.Gaussian, "tensorflow", **SHAPES[told])
+    wrong = written(policies.Gaussian, "tensorflow", **SHAPES[message])
     result = found(right, wrong, cases)
     assert result.verdict == "diverged"
     (reason,) = [one for one in result.report.worst.reasons if "'log_prob'" in one]
-    assert reason.endswith(f": {told}")
+    assert reason.endswith(f": {message}")
 
 
 def test_the_sum_over_the_batch_in_place_of_the_event_is_no_mere_sum() -> None:
@@ -209,8 +209,8 @@ def test_torchs_agree_with_the_book(name: str) -> None:
     cases = distributions(kind, 3 + (name == "categorical"), noise=name == "gaussian")
     result = found(book, library, cases)
     assert result.verdict == "parity", result.report
-    told = {row.name for row in result.report.worst.outputs}
-    assert told == set(library.obj.asked) - ({"sample"} if name != "gaussian" else set())
+    names = {row.name for row in result.report.worst.outputs}
+    assert names == set(library.obj.asked) - ({"sample"} if name != "gaussian" else set())
 
 
 def test_a_bound_that_is_nan_on_one_side_only_is_found() -> None:
@@ -283,9 +283,9 @@ def test_chainerrls_gaussian_agrees_with_the_book() -> None:
         return chainerrl.distribution.GaussianDistribution(mean, std * std)
 
     asked = ("log_prob", "entropy", "kl", "mode")
-    theirs = rl.methods(make, "chainer", of=asked)
+    library = rl.methods(make, "chainer", of=asked)
     cases = distributions(rl.DiagonalGaussian, 3, noise=False)
-    result = found(rl.methods(rl.DiagonalGaussian, of=asked), theirs, cases)
+    result = found(rl.methods(rl.DiagonalGaussian, of=asked), library, cases)
     assert result.verdict == "parity", result.report
 
 

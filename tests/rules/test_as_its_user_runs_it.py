@@ -75,8 +75,8 @@ def test_what_a_first_call_begins_with_is_compared() -> None:
         return torch.tanh(2.0 * x @ FIRST)
 
     def verdict(first: float) -> str:
-        ours = parity.wrap(reference, framework="torch")
-        return parity.compare(ours, Started(first), inputs=X).verdict
+        wrapped = parity.wrap(reference, framework="torch")
+        return parity.compare(wrapped, Started(first), inputs=X).verdict
 
     assert verdict(2.0) == "parity"
     assert verdict(1.5) == "diverged"

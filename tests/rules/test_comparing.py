@@ -40,9 +40,9 @@ def without_the_closing_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_comparison_of_fingerprints_would_pass_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_fingerprint(found: Any, pair: Any) -> bool:
-        ours = found.reference.print(pair.reference)
-        theirs = matching.fingerprint(found.side.array(pair.candidate))
-        return bool(ours.agrees(theirs, 1e-10))
+        reference = found.reference.print(pair.reference)
+        candidate = matching.fingerprint(found.side.array(pair.candidate))
+        return bool(reference.agrees(candidate, 1e-10))
 
     for module in (locating, judging):
         monkeypatch.setattr(module, "output_matches", by_fingerprint)

@@ -19,15 +19,15 @@ LOG_STD = np.random.default_rng(5).standard_normal(4000).astype(np.float32)
 
 
 def verdict(reference: np.ndarray, candidate: np.ndarray) -> str:
-    def ours(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    def torch_model(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"mean": torch.tanh(x), "std": torch.exp(torch.from_numpy(reference))}
 
-    def theirs(x: tf.Tensor) -> dict[str, tf.Tensor]:
+    def tensorflow_model(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"mean": tf.tanh(x), "std": tf.exp(tf.constant(candidate))}
 
     return parity.compare(
-        parity.wrap(ours, framework="torch"),
-        parity.wrap(theirs, framework="tensorflow"),
+        parity.wrap(torch_model, framework="torch"),
+        parity.wrap(tensorflow_model, framework="tensorflow"),
         inputs=X,
     ).verdict
 
@@ -132,6 +132,6 @@ def test_without_float64_a_difference_that_rounding_could_hide_is_not_parity() -
 
         return parity.wrap(model, framework="numpy")
 
-    ours = parity.wrap(reference, framework="torch")
-    assert parity.compare(ours, port(1), inputs=X).verdict == "parity"
-    assert parity.compare(ours, port(1.0002), inputs=X).verdict != "parity"
+    wrapped = parity.wrap(reference, framework="torch")
+    assert parity.compare(wrapped, port(1), inputs=X).verdict == "parity"
+    assert parity.compare(wrapped, port(1.0002), inputs=X).verdict != "parity"

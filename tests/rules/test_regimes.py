@@ -89,14 +89,14 @@ def test_a_tie_that_rounding_turns_is_no_regime() -> None:
     """The scores of two actions are one number but for the order of a sum."""
     x = draw.standard_normal((400, 7)).astype("f")
 
-    def ours(x: torch.Tensor) -> torch.Tensor:
+    def reference(x: torch.Tensor) -> torch.Tensor:
         return torch.stack([x.sum(1), x.flip(1).sum(1)], 1).argmax(1)
 
-    def theirs(x: torch.Tensor) -> torch.Tensor:
+    def candidate(x: torch.Tensor) -> torch.Tensor:
         total = x[:, 0] + x[:, 1] + x[:, 2] + x[:, 3] + x[:, 4] + x[:, 5] + x[:, 6]
         return torch.stack([total, x.sum(1)], 1).argmax(1)
 
-    assert compare(ours, theirs, inputs=x).verdict != "diverged"
+    assert compare(reference, candidate, inputs=x).verdict != "diverged"
 
 
 # --- half precision -------------------------------------------------------------------------------

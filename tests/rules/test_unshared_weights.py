@@ -81,9 +81,9 @@ def test_weights_that_are_not_shared_are_one_finding(candidate: Any) -> None:
 
 @pytest.mark.parametrize("candidate", FRAMEWORKS)
 def test_models_that_share_a_weight_are_located(candidate: Any) -> None:
-    ours, theirs = drawn(1), drawn(2)
-    theirs[2] = ours[2]
-    report = parity.compare(in_torch(ours), candidate(theirs), inputs=INPUTS)
+    distinct, shared = drawn(1), drawn(2)
+    shared[2] = distinct[2]
+    report = parity.compare(in_torch(distinct), candidate(shared), inputs=INPUTS)
     assert report.verdict == "diverged"
     assert all(found.cause is None or found.cause.kind != "weights-not-shared"
                for found in report.divergences)  # fmt: skip

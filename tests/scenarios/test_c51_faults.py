@@ -80,11 +80,11 @@ def test_the_thread_in_its_figures():
     (divergence,) = report.divergences
     assert divergence.cause.kind == "softmax-axis" and divergence.cause.confirmed
     assert divergence.cause.parameters == {"axis": (-1, 0)}
-    told = " ".join(str(report).split())
-    assert "inputs agree" in told
-    assert "add up to 0.956 .. 2.32, not 1" in told, told
-    assert "largest difference 1.86e+00" in told, told
-    assert "greedy choices agree in 96.9%" in told, told
+    text = " ".join(str(report).split())
+    assert "inputs agree" in text
+    assert "add up to 0.956 .. 2.32, not 1" in text, text
+    assert "largest difference 1.86e+00" in text, text
+    assert "greedy choices agree in 96.9%" in text, text
 
 
 def q_values(frame, logits, state, dueling, atoms, distribution_axis):

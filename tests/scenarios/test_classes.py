@@ -48,8 +48,12 @@ def test_without_the_second_look_it_would_hide(monkeypatch):
 def test_a_folded_constant_is_noted_and_no_alarm():
     scale = random.normal(size=7)
     inputs = random.normal(size=(5, 7)).astype("float32")
-    ours, theirs = (torch.from_numpy((scale * factor).astype("float32")) for factor in (1.0, 1 / 3))
-    report = compare(lambda x: torch.tanh(x * ours), lambda x: torch.tanh(x * theirs * 3), inputs)
+    reference, candidate = (
+        torch.from_numpy((scale * factor).astype("float32")) for factor in (1.0, 1 / 3)
+    )
+    report = compare(
+        lambda x: torch.tanh(x * reference), lambda x: torch.tanh(x * candidate * 3), inputs
+    )
 
     assert report.verdict == "parity"
     assert kinds(report) == {"constant-precision"}

@@ -80,7 +80,7 @@ def searched(models, observations):
     return found_by(models, observations, None, None, None, name="seed_003", decorations=settings)
 
 
-def told(report, name):
+def times_reported(report, name):
     """Whether a report names the place and the cause that an example expects."""
     expected = EXPECTED[name]
     first = report.divergences[0]
@@ -104,8 +104,8 @@ def test_the_fault_is_found(name):
     found = searched(both(module, module.keras_net_with_fault), observations)
     assert found.verdict == "diverged" and found.alone
     assert found.on_random.verdict == "diverged"
-    assert told(found.on_random, name) == 1
-    assert told(found.report, name) == 1
+    assert times_reported(found.on_random, name) == 1
+    assert times_reported(found.report, name) == 1
 
 
 # --- both modes ----------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_its_fault_is_found_in_training_too():
     models = both(module, module.keras_net_with_fault, mode="train")
     found = searched(models, module.observations(least=2))
     assert found.verdict == "diverged"
-    assert told(found.on_random, "batch_norm") == 1
+    assert times_reported(found.on_random, "batch_norm") == 1
 
 
 def test_the_modes_do_different_things():

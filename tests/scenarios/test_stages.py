@@ -176,9 +176,9 @@ class MeanStd:
     def __call__(self, batch: Any) -> Any:
         for row in batch:
             self.count += 1
-            apart = row - self.mean
-            self.mean += apart / self.count
-            self.squares += apart * (row - self.mean)
+            difference = row - self.mean
+            self.mean += difference / self.count
+            self.squares += difference * (row - self.mean)
         return (batch - self.mean) / (self.std() + 1e-8)
 
     def std(self) -> Any:
@@ -195,9 +195,9 @@ class Moments(MeanStd):
     def __call__(self, batch: Any) -> Any:
         before = self.mean.copy(), self.std()
         n, total = len(batch), self.count + len(batch)
-        apart = batch.mean(0) - self.mean
-        self.squares = self.squares + batch.var(0) * n + apart**2 * self.count * n / total
-        self.mean, self.count = self.mean + apart * n / total, total
+        difference = batch.mean(0) - self.mean
+        self.squares = self.squares + batch.var(0) * n + difference**2 * self.count * n / total
+        self.mean, self.count = self.mean + difference * n / total, total
         mean, std = before if self.late else (self.mean, self.std())
         return (batch - mean) / (std + 1e-8)
 
@@ -226,11 +226,11 @@ def test_running_statistics_after_several_updates() -> None:
 
 def test_a_filter_that_lags_is_told_from_one_whose_statistics_are_wrong() -> None:
     late = parity.compare(filtered(MeanStd()), filtered(Moments(late=True)), inputs=BATCHES)
-    apart = {row.name for row in late.worst.outputs if row.verdict == "diverged"}
-    assert apart == {"1/__call__", "2/__call__", "3/__call__"}
+    difference = {row.name for row in late.worst.outputs if row.verdict == "diverged"}
+    assert difference == {"1/__call__", "2/__call__", "3/__call__"}
     biased = parity.compare(filtered(MeanStd()), filtered(MeanStd(ddof=0)), inputs=BATCHES)
-    apart = {row.name for row in biased.worst.outputs if row.verdict == "parity"}
-    assert apart == {f"{number}/statistics/mean" for number in (1, 2, 3)}
+    difference = {row.name for row in biased.worst.outputs if row.verdict == "parity"}
+    assert difference == {f"{number}/statistics/mean" for number in (1, 2, 3)}
 
 
 def test_a_filter_as_a_stage_keeps_its_state() -> None:

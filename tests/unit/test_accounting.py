@@ -20,9 +20,9 @@ Output = tuple[Array, Array]
 def outputs(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
     """Two outputs as they ran and in float64, apart by more or less than their rounding."""
     for shape in SHAPES:
-        for apart in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
+        for distance in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
             exact = random.normal(size=shape) * 10.0 ** random.integers(-6, 6)
-            other = exact * (1 + apart * random.normal(size=shape))
+            other = exact * (1 + distance * random.normal(size=shape))
             rounded = (exact * (1 + 1e-7 * random.normal(size=shape))).astype("f")
             yield (rounded, exact), (other.astype("f"), other)
 

@@ -133,10 +133,10 @@ def test_elsewhere_only_what_does_not_depend_on_rounding_is_compared():
     apart = replace(apart, coverage={"values": 0.1, "outputs": 1.0})
     assert worse("entry", WAS, apart) == []
     assert elsewhere(WAS, apart) == ["torch: 2.5.0 -> 2.6.0"]
-    told = "\n".join(differing([(WAS, apart), (WAS, WAS)]))
-    assert "1 comparison of the baseline was made in another environment" in told
-    assert "torch: 2.5.0 -> 2.6.0" in told
-    assert "not compared: differences" in told
+    text = "\n".join(differing([(WAS, apart), (WAS, WAS)]))
+    assert "1 comparison of the baseline was made in another environment" in text
+    assert "torch: 2.5.0 -> 2.6.0" in text
+    assert "not compared: differences" in text
     for rule in ("the verdict", "a layer vanishes", "coverage of outputs", "decisions"):
         now, words = BROKEN[rule]
         [failure] = worse("entry", WAS, replace(now, environment=TORCH))

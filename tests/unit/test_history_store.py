@@ -124,11 +124,11 @@ def test_what_is_no_history_is_told_and_left_as_it_is(tmp_path, make, why):
     path = tmp_path / "history.sqlite"
     make(path)
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(FileError, match=why) as told, reading(path) as history:
+    with pytest.raises(FileError, match=why) as error, reading(path) as history:
         for run in history.runs():
             for name in history.names(run):
                 history.entries(name)
-    assert str(path) in str(told.value)
+    assert str(path) in str(error.value)
     if make not in (damaged, half):  # of which the page that is written to may be whole
         with pytest.raises(FileError, match=why):
             add(path, "v2", "0.1.0", {"port": ENTRY})

@@ -69,8 +69,8 @@ def test_many_faults_are_told_one_by_one_and_the_bar_goes_on():
     shares = [step.share for step in steps]
     assert shares == sorted(shares) and shares[-1] == 1
     for phase in ("locating", "explaining"):
-        told = [step.share for step in steps if step.phase.startswith(phase)]
-        assert len(set(told)) == 13 and told[-1] - told[0] > 0.05
+        reported = [step.share for step in steps if step.phase.startswith(phase)]
+        assert len(set(reported)) == 13 and reported[-1] - reported[0] > 0.05
 
 
 def test_a_phase_that_turns_out_longer_takes_from_the_rest_and_goes_not_back():

@@ -52,8 +52,8 @@ def test_a_copy_of_one_side_leaves_the_proof_to_the_other(case):
 
 
 def test_what_its_cause_calls_unproved_is_consistent(case):
-    told = Explanation("a", "", of_x(lambda x: x**3), of_x(np.square), unproved="by its cause")
-    assert hold(case, told).unproved == "by its cause"
+    unproved = Explanation("a", "", of_x(lambda x: x**3), of_x(np.square), unproved="by its cause")
+    assert hold(case, unproved).unproved == "by its cause"
 
 
 def test_what_holds_on_your_inputs_alone_is_consistent(case, monkeypatch):

@@ -138,8 +138,8 @@ def test_the_table_keeps_its_words_and_numbers_whole(
     rows = list(itertools.takewhile(bool, lines[head + 2 :]))
     assert len(rows) > 10
     words = {re.split("  +", row)[-1] for row in rows if " more " not in row + " "}
-    told = {row.verdict for row in report.comparisons[0].layers}
-    assert words <= told | {"rounded", "parameter"}
+    verdicts = {row.verdict for row in report.comparisons[0].layers}
+    assert words <= verdicts | {"rounded", "parameter"}
     assert any(re.match(r"an\w*…\w*e\.\d+  \w[\w.]*…\w*e\.\d+  ", row) for row in rows)
 
 

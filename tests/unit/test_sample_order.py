@@ -49,9 +49,9 @@ def compare(reference, candidate, x=X):
 def located(reference, candidate):
     """What `without_sorted` gets, divergences or not."""
     models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
-    ours, theirs = (record(model, X) for model in models)
-    matched = match(Indexed(ours, ours.replay("float64")), theirs)
-    pairs, _ = pair_outputs(ours, theirs)
+    recorded, other = (record(model, X) for model in models)
+    matched = match(Indexed(recorded, recorded.replay("float64")), other)
+    pairs, _ = pair_outputs(recorded, other)
     mismatches, repaired = locate(matched, pairs)
     return matched, repaired, mismatches, pairs
 
@@ -162,5 +162,5 @@ def test_a_value_that_alone_leads_out_of_what_an_operation_takes():
 
     report = compare(net(0.99, 0.99), net(1.8, 0.5))
     assert report.verdict == "diverged"
-    told = [one.output_after for one in report.divergences]
-    assert len(told) == 2 and None in told
+    outputs_after = [one.output_after for one in report.divergences]
+    assert len(outputs_after) == 2 and None in outputs_after

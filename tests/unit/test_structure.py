@@ -303,8 +303,8 @@ def test_tensorflows_layout_is_known_where_an_operation_does_not_name_it() -> No
     assert differences(reference, candidate) == ()
 
 
-@pytest.mark.parametrize(("dilation", "told"), [(1, []), (2, ["dilation: 1 -> 2"])])
-def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, told: list[str]) -> None:
+@pytest.mark.parametrize(("dilation", "texts"), [(1, []), (2, ["dilation: 1 -> 2"])])
+def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, texts: list[str]) -> None:
     class Torch(ByHand):
         conv = nn.Conv2d(6, 4, 3, bias=False)
 
@@ -316,7 +316,7 @@ def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, told: list[
     y = layers.Conv2D(4, 3, dilation_rate=dilation, activation="relu")(joined)
     candidate = parity.wrap(keras.Model(x, y), input_layout="NHWC")
     reference = parity.wrap(Torch(None), input_layout="NCHW")
-    assert [one.text for one in differences(reference, candidate)] == told
+    assert [one.text for one in differences(reference, candidate)] == texts
 
 
 def test_the_report_has_it_where_there_is_no_parity() -> None:

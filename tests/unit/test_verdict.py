@@ -73,8 +73,8 @@ def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
     report = compare(reference, port)
     assert report.verdict == "parity"
     assert [note.kind for note in report.worst.notes] == ["constant-precision", "parameter-differs"]
-    told = [row.verdict for row in report.worst.layers]
-    assert told == ["constant-precision", "parameter-differs"]
+    verdicts = [row.verdict for row in report.worst.layers]
+    assert verdicts == ["constant-precision", "parameter-differs"]
 
 
 def test_outputs_of_other_layout_but_the_same_axes_are_parity() -> None:

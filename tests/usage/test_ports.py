@@ -97,8 +97,8 @@ def test_a_model_that_takes_the_fields_gets_them(record: Callable[..., Any]) -> 
     def whole(observation: Any) -> Any:
         return _by_names(observation.position, observation.velocity)
 
-    def apart(position: Any, velocity: Any, mask: Any = None) -> Any:
+    def separate(position: Any, velocity: Any, mask: Any = None) -> Any:
         return _by_names(position, velocity)
 
-    models = [parity.wrap(one, framework="numpy") for one in (whole, apart)]
+    models = [parity.wrap(one, framework="numpy") for one in (whole, separate)]
     assert parity.compare(*models, inputs=record(POSITION, VELOCITY)).verdict == "parity"

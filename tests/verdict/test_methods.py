@@ -35,13 +35,13 @@ def run_with(reference: list[float], candidate: list[float], truth: list[float])
 
 
 def test_cradle_names_the_layer_with_the_highest_rate():
-    told = cradle(run_of((1e-6, 0.0), (1.5e-6, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
+    result = cradle(run_of((1e-6, 0.0), (1.5e-6, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
 
-    assert told.sites[0].op == "op0"
-    assert told.rate == pytest.approx(10.0)  # (1e-6 - 0) / (0 + 1e-7)
-    told = cradle(run_of((1e-8, 0.0), (1.5e-8, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
-    assert told.sites[0].op == "op2"
-    assert told.rate == pytest.approx((9e-6 - 1.5e-8) / (1.5e-8 + 1e-7))
+    assert result.sites[0].op == "op0"
+    assert result.rate == pytest.approx(10.0)  # (1e-6 - 0) / (0 + 1e-7)
+    result = cradle(run_of((1e-8, 0.0), (1.5e-8, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
+    assert result.sites[0].op == "op2"
+    assert result.rate == pytest.approx((9e-6 - 1.5e-8) / (1.5e-8 + 1e-7))
 
 
 def test_cradle_is_silent_where_differences_grow_slowly():

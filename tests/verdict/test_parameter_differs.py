@@ -56,8 +56,10 @@ def test_it_is_named_in_another_layout():
     out = keras.layers.Dense(3)
     x = keras.Input((6,))
     port = keras.Model(x, out(keras.ops.concatenate([layer(x) for layer in layers], 1)))
-    for ours, theirs in zip([*net.dense, net.out], [*layers, out], strict=True):
-        theirs.set_weights([ours.weight.detach().numpy().T, ours.bias.detach().numpy()])
+    for reference, candidate in zip([*net.dense, net.out], [*layers, out], strict=True):
+        candidate.set_weights(
+            [reference.weight.detach().numpy().T, reference.bias.detach().numpy()]
+        )
     assert compare(net, port).verdict == "parity"
     kernel, bias = layers[0].get_weights()
     kernel[2, 3] *= 1.01
@@ -87,7 +89,7 @@ def folded(scale):
     return lambda x: torch.tanh(x @ weight.T) * 2
 
 
-def apart(scale):
+def unfolded(scale):
     net = Net(0.0)
     weight = net.dense[0].weight.detach()
     return lambda x: torch.tanh((x @ weight.T) * scale) * 2
@@ -95,7 +97,7 @@ def apart(scale):
 
 def test_a_folded_scale_is_no_other_parameter():
     scale = torch.linspace(0.51, 1.37, 8)
-    models = (parity.wrap(make(scale), framework="torch") for make in (apart, folded))
+    models = (parity.wrap(make(scale), framework="torch") for make in (unfolded, folded))
     report = compare(*models)
     assert report.verdict == "parity"
     assert {one.kind for one in report.worst.notes} == {"constant-precision"}

@@ -374,8 +374,10 @@ def test_keras_models(tmp_path: Path, file: str) -> None:
     other = keras_model() if file == "m.weights.h5" else keras.models.load_model(new)
     if file == "m.weights.h5":
         other.load_weights(new)
-    for ours, theirs in zip(model.weights, other.weights, strict=True):
-        assert np.array_equal(np.asarray(ours) + np.asarray(ours).dtype.type(1), np.asarray(theirs))
+    for source, target in zip(model.weights, other.weights, strict=True):
+        assert np.array_equal(
+            np.asarray(source) + np.asarray(source).dtype.type(1), np.asarray(target)
+        )
 
 
 def test_a_packed_keras_file(tmp_path: Path) -> None:
@@ -1010,6 +1012,6 @@ def test_a_file_with_a_large_config_is_read(tmp_path: Path, config: Any) -> None
     large = tmp_path / "large.keras"
     with zipfile.ZipFile(tmp_path / "small.keras") as small, zipfile.ZipFile(large, "w") as other:
         for name in small.namelist():
-            told = json.dumps(config) if name == "config.json" else small.read(name)
-            other.writestr(name, told)
+            written = json.dumps(config) if name == "config.json" else small.read(name)
+            other.writestr(name, written)
     assert sorted(one.shape for one in read_weights(large).entries.values()) == [(3,), (4, 3)]

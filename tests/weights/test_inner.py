@@ -82,11 +82,11 @@ class KerasAttention(keras.Model):
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_queries_are_told_from_keys(dropout: float, keys: int) -> None:
     torch.manual_seed(0)
-    ours, theirs = TorchAttention(dropout), KerasAttention(dropout)
+    source, target = TorchAttention(dropout), KerasAttention(dropout)
     given = (numbers(4, 5, 12), numbers(4, keys, 12))
-    result = parity.transfer(ours, theirs, given)
+    result = parity.transfer(source, target, given)
     assert result.verdict == "parity", str(result)
-    assert parity.transfer(theirs, TorchAttention(dropout), given).verdict == "parity"
+    assert parity.transfer(target, TorchAttention(dropout), given).verdict == "parity"
 
 
 class TorchRefiner(nn.Module):
@@ -121,7 +121,7 @@ class KerasRefiner(keras.Model):
 
 def test_a_network_in_a_loop() -> None:
     torch.manual_seed(0)
-    ours, theirs = TorchRefiner(), KerasRefiner()
-    result = parity.transfer(ours, theirs, (numbers(3, 5, 4), numbers(3, 6)))
+    source, target = TorchRefiner(), KerasRefiner()
+    result = parity.transfer(source, target, (numbers(3, 5, 4), numbers(3, 6)))
     assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
     assert {row.role for row in result.table.rows} == {"kernel", "bias", "gamma", "beta"}

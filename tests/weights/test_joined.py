@@ -216,8 +216,8 @@ BESIDE = {
 @pytest.mark.parametrize("case", BESIDE)
 @pytest.mark.parametrize("turned", [False, True])
 def test_pixels_are_followed_beside_what_is_made_in_another_way(case, turned):
-    ours, theirs, width = BESIDE[case]
-    models = [TorchBesideAnAction(ours, width), KerasBesideAnAction(theirs)]
+    source, target, width = BESIDE[case]
+    models = [TorchBesideAnAction(source, width), KerasBesideAnAction(target)]
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(6, 8, 8, 3)).astype("f"), rng.integers(0, 5, 6)
     models[1](*inputs)

@@ -73,8 +73,8 @@ def test_the_epsilons_as_shipped_differ_and_can_be_taken_up():
             module.eps = 1e-5
     result = parity.transfer(source, target, inputs=inputs)
     assert result.verdict == "diverged"
-    told = [note for note in result.table.notes if note.startswith("epsilon: 2e-05")]
-    assert len(told) == 2
+    notes = [note for note in result.table.notes if note.startswith("epsilon: 2e-05")]
+    assert len(notes) == 2
     adapted = parity.transfer(source, target, inputs=inputs, adapt_variances=True)
     assert adapted.verdict == "parity"
 
@@ -86,6 +86,6 @@ def test_what_pfrl_does_not_construct():
     with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):
         pfrl.q_functions.SingleModelStateActionQFunction(pfrl.nn.MLP(10, 1, (11,)))
     for name in ("MellowmaxPolicy", "FCBNQuadraticStateQFunction"):
-        ours = chainerrl.policies, chainerrl.q_functions
-        assert any(hasattr(one, name) for one in ours)
+        source = chainerrl.policies, chainerrl.q_functions
+        assert any(hasattr(one, name) for one in source)
         assert not any(hasattr(one, name) for one in (pfrl.policies, pfrl.q_functions))

@@ -90,9 +90,9 @@ WAYS: dict[str, Callable[[], Any]] = {
 RING = [*itertools.pairwise(WAYS), *itertools.pairwise(reversed(WAYS))]  # each in both directions
 
 
-@pytest.mark.parametrize(("ours", "theirs"), RING)
-def test_all_biases_are_written(ours: str, theirs: str) -> None:
-    source, target = WAYS[ours](), WAYS[theirs]()
+@pytest.mark.parametrize(("first", "second"), RING)
+def test_all_biases_are_written(first: str, second: str) -> None:
+    source, target = WAYS[first](), WAYS[second]()
     for model in (source, target):
         if isinstance(model, keras.Model):
             model(*INPUTS)

@@ -220,8 +220,8 @@ def test_the_table_tells_what_copying_by_position_does():
     sources = [tensor.name for tensor in nets.load("torch").tensors(given[0].obj)]
     targets = [tensor.name for tensor in nets.load("tensorflow").tensors(given[1].obj)]
     pairs = {row.source[0]: row.target[0] for row in table.rows}
-    told = [None if at is None else targets[at] for at in table.indices]
-    assert told == [pairs.get(name) for name in sources]
+    partners = [None if at is None else targets[at] for at in table.indices]
+    assert partners == [pairs.get(name) for name in sources]
     json.dumps(table.to_dict())
 
 
@@ -439,8 +439,10 @@ def test_the_layer_norm_of_keras_2(epsilon):
     result = parity.transfer(norm, target, inputs=inputs)
     assert [row.role for row in result.table.rows] == ["gamma", "beta"]
     assert result.verdict == ("parity" if epsilon == target.eps else "diverged"), str(result.report)
-    told = [str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences]
-    assert told == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
+    differences = [
+        str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences
+    ]
+    assert differences == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
 
 
 def test_a_recurrence_behind_a_flatten():

@@ -42,12 +42,12 @@ def inputs_of(count: int, features: int, seed: int = 0) -> tuple[Any, ...]:
     ("case", "features"), [*((case, w.UNITS) for case in CASES), ("gru, split", 6), ("plain", 6)]
 )
 def test_all_weights_move(case: str, features: int) -> None:
-    source, target, count = CASES[case]
-    ours, theirs = source(features), target(features)
-    result = parity.transfer(ours, theirs, inputs_of(count, features))
+    make_source, make_target, count = CASES[case]
+    source, target = make_source(features), make_target(features)
+    result = parity.transfer(source, target, inputs_of(count, features))
     assert result.verdict == "parity", str(result)
     assert result.table.left == ((), ())
-    report = parity.compare(ours, theirs, inputs=inputs_of(count, features, seed=1))
+    report = parity.compare(source, target, inputs=inputs_of(count, features, seed=1))
     assert report.verdict == "parity", str(report)
 
 
@@ -83,8 +83,8 @@ def test_one_cell_for_several_agents() -> None:
     for features in WIDTHS:
         given = ([rng.normal(size=(5, width)).astype(np.float32) for _ in range(3)]
                  for width in (features, w.UNITS))  # fmt: skip
-        ours, theirs = w.SharedByAgents(features), w.WrittenForAgents(features)
-        result = parity.transfer(ours, theirs, tuple(map(tuple, given)))
+        source, target = w.SharedByAgents(features), w.WrittenForAgents(features)
+        result = parity.transfer(source, target, tuple(map(tuple, given)))
         assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
 
 

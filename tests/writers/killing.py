@@ -89,7 +89,7 @@ def _read_history(path: Path) -> list[str]:
 
 
 def _write_in_place(path: Path, text: str) -> None:
-    """As none of ours does: for a test of this file."""
+    """What no writer of parity does: for a test of this file."""
     with path.open("w", encoding="utf-8") as file:
         json.dump(_report(text).to_dict(), file)
 

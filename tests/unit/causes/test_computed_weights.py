@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import compared, numbers, tensor, told
+from tests.unit.causes.told import cause_of, compared, numbers, tensor
 
 X = numbers(5, 6)
 
@@ -18,7 +18,7 @@ def test_noise_added_to_a_weight_is_not_called_other_numbers_in_it():
 
         return run
 
-    cause = told(layer(False), layer(True), X)
+    cause = cause_of(layer(False), layer(True), X)
     assert "other numbers in" not in cause.summary
     assert "mul, add computes from it" in cause.summary
 
@@ -81,5 +81,5 @@ def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
 
         return run
 
-    cause = told(standardised(0), standardised(1), X)
+    cause = cause_of(standardised(0), standardised(1), X)
     assert cause.kind != "weight-scale" or "what is computed of" in cause.summary

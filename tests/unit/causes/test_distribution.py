@@ -7,7 +7,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 X, NOISE = numbers(5, 7), numbers(5, 6)
 MEAN, SCALE = tensor(numbers(7, 6)), tensor(numbers(7, 6, scale=0.3))
@@ -19,12 +19,12 @@ def sample(form):
 
 
 def test_forms_of_the_scale():
-    for ours, theirs in (
+    for reference, candidate in (
         (torch.exp, F.softplus),
         (lambda s: s, torch.exp),
         (lambda s: torch.exp(0.5 * s), lambda s: F.softplus(s) ** 2),
     ):
-        assert kind(sample(ours), sample(theirs), X, NOISE) == "scale-parameterisation"
+        assert kind(sample(reference), sample(candidate), X, NOISE) == "scale-parameterisation"
 
 
 def test_another_function_of_the_scale_is_not_named():
@@ -44,7 +44,7 @@ def terms(x, a):
 
 
 def test_the_reduction_of_components():
-    cause = told(lambda x, a: terms(x, a).sum(-1), lambda x, a: terms(x, a).mean(-1), X, NOISE)
+    cause = cause_of(lambda x, a: terms(x, a).sum(-1), lambda x, a: terms(x, a).mean(-1), X, NOISE)
     assert (cause.kind, cause.parameters["kind"]) == ("log-prob-reduction", ("sum", "mean"))
 
 

@@ -14,10 +14,10 @@ STATE, OBS, ACT = numbers(5, 6), numbers(5, 4), np.array([0, 3, 1, 4, 2])
 def confirmed(reference, candidate, *inputs):
     """Kinds of the causes that are confirmed; and all causes."""
     causes = [one.cause for one in compared(reference, candidate, *inputs).divergences]
-    told = [one for one in causes if one is not None]
-    for cause in told:  # a cause that says the same of both sides says nothing
+    reported = [one for one in causes if one is not None]
+    for cause in reported:  # a cause that says the same of both sides says nothing
         assert not cause.parameters or any(a != b for a, b in cause.parameters.values())
-    return {one.kind for one in told if one.confirmed}
+    return {one.kind for one in reported if one.confirmed}
 
 
 # --- which value is read --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import parity
 from parity.diagnosis.causes._arrange import arrangement
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 ROWS, IMAGES = numbers(5, 7), numbers(3, 4, 6, 8)
 SQUARE, KERNEL = numbers(7, 7), numbers(5, 4, 3, 3)
@@ -52,7 +52,7 @@ def test_a_weight_in_no_order_that_can_be_named():
 
 def test_features_flattened_in_another_order():
     head = tensor(numbers(4 * 6 * 8, 3))
-    cause = told(
+    cause = cause_of(
         lambda x: torch.tanh(x).flatten(1) @ head,
         lambda x: torch.tanh(x).permute(0, 2, 3, 1).flatten(1) @ head,
         IMAGES,
@@ -119,7 +119,7 @@ def test_halves_for_neighbours():
 
         return model
 
-    cause = told(
+    cause = cause_of(
         turned(lambda x: (x[..., ::2], x[..., 1::2])),
         turned(lambda x: x.chunk(2, -1)),
         numbers(3, steps, 2 * half),
@@ -174,11 +174,11 @@ def test_tokens_read_across_channels():
     def model(tokens):
         return lambda x: tokens(torch.tanh(x)) + table
 
-    ours = model(lambda x: x.permute(0, 2, 3, 1).reshape(-1, 35, 4))
-    theirs = model(lambda x: x.reshape(-1, 35, 4))
-    assert kind(ours, theirs, x) == "head-split-order"
+    reference = model(lambda x: x.permute(0, 2, 3, 1).reshape(-1, 35, 4))
+    candidate = model(lambda x: x.reshape(-1, 35, 4))
+    assert kind(reference, candidate, x) == "head-split-order"
     other = model(lambda x: x.reshape(-1, 35, 4) ** 2)
-    assert kind(ours, other, x) == ""
+    assert kind(reference, other, x) == ""
 
 
 @pytest.mark.parametrize("sides", [(0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 1)])
@@ -219,7 +219,7 @@ def test_a_matrix_of_each_sample_that_is_applied_transposed(product):
 
         return run
 
-    cause = told(applied(False), applied(True), numbers(4, 5, 6), numbers(4, 7))
+    cause = cause_of(applied(False), applied(True), numbers(4, 5, 6), numbers(4, 7))
     assert (cause.kind, cause.confirmed) == ("weight-not-transposed", True)
     assert "not as" not in cause.summary
 
@@ -239,10 +239,10 @@ def test_a_flatten_is_told_in_the_layout_of_the_reference(reference):
         return (x if flat else x.permute(0, 2, 3, 1)).flatten(1) @ torch.from_numpy(weights)
 
     models = {"torch": (first, "NCHW"), "tensorflow": (last, "NHWC")}
-    (ours, own), (theirs, other) = models.pop(reference), next(iter(models.values()))
+    (source, own), (port, other) = models.pop(reference), next(iter(models.values()))
     names = [reference, *models]
     both = [
-        parity.wrap(one, framework=name) for one, name in zip((ours, theirs), names, strict=True)
+        parity.wrap(one, framework=name) for one, name in zip((source, port), names, strict=True)
     ]
     report = parity.compare(*both, inputs=numbers(4, 3, 4, 5))
     cause = report.divergences[0].cause

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 UNITS, INPUTS = 5, 4
 X, H = numbers(3, 6, INPUTS), numbers(3, UNITS)
@@ -46,12 +46,12 @@ def by_hand(gate=torch.sigmoid, carries=True):
 
 
 def test_the_order_of_gates_in_the_weights():
-    cause = told(fused(layer()), fused(layer((0, 3, 1, 2))), X)
+    cause = cause_of(fused(layer()), fused(layer((0, 3, 1, 2))), X)
     assert (cause.kind, cause.parameters) == ("gate-order", {"order": ((0, 1, 2, 3), (0, 3, 1, 2))})
 
 
 def test_the_bias_of_the_forget_gate_is_solved_for():
-    cause = told(fused(layer()), fused(layer(forget=0.75)), X)
+    cause = cause_of(fused(layer()), fused(layer(forget=0.75)), X)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 0.75)})
 
 
@@ -87,7 +87,7 @@ def gru_cell(after=True, order=(0, 1)):
 @pytest.mark.parametrize("after", [True, False])
 def test_reset(after):
     x = numbers(3, INPUTS)
-    cause = told(gru_cell(after), gru_cell(not after), x, H)
+    cause = cause_of(gru_cell(after), gru_cell(not after), x, H)
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
@@ -110,7 +110,7 @@ def test_the_order_of_gates_in_a_cell():
 
 def test_the_number_added_in_a_cell():
     x = numbers(3, INPUTS)
-    cause = told(lstm_cell("ifgo"), lstm_cell("ifgo", 1.0), x, H)
+    cause = cause_of(lstm_cell("ifgo"), lstm_cell("ifgo", 1.0), x, H)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 
 
@@ -150,9 +150,9 @@ def test_a_state_that_is_masked_is_no_gate():
 
         return run
 
-    cause = told(cell(True), cell(False), x, H)
+    cause = cause_of(cell(True), cell(False), x, H)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (True, False)})
-    cause = told(cell(False), cell(True), x, H)
+    cause = cause_of(cell(False), cell(True), x, H)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (False, True)})
 
 
@@ -195,7 +195,7 @@ def test_the_reset_shows_in_the_first_step_by_the_bias(after):
 
         return run
 
-    cause = told(steps(after), steps(not after), numbers(3, 6, 2 * UNITS))
+    cause = cause_of(steps(after), steps(not after), numbers(3, 6, 2 * UNITS))
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
@@ -216,7 +216,7 @@ def test_a_state_that_the_second_part_of_a_sequence_does_not_get():
 
     assert kind(parts(True), parts(False), X) == "state-not-carried"
     first, second = tensor(numbers(INPUTS, UNITS)), tensor(numbers(INPUTS, UNITS))
-    both = told(
+    both = cause_of(
         lambda x: torch.tanh(x @ first) + torch.sigmoid(x @ second),
         lambda x: torch.tanh(x @ first) + torch.sigmoid(0 * (x @ second)),
         X[:, 0],

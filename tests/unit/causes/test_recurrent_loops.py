@@ -10,7 +10,7 @@ from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 LENGTHS = (6, 2, 4)
 
@@ -57,7 +57,7 @@ def unrolled(
 
 @pytest.mark.parametrize("last", [True, False])
 def test_the_bias_of_the_forget_gate(last):
-    cause = told(unrolled(last=last), unrolled(shift=1.0, last=last), X)
+    cause = cause_of(unrolled(last=last), unrolled(shift=1.0, last=last), X)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 
 
@@ -99,8 +99,8 @@ def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
 
 @pytest.mark.parametrize(("carries", "last"), [(True, True), (True, False), (False, False)])
 def test_every_step_by_itself(carries, last):
-    ours, theirs = (unrolled(carries=one, last=last) for one in (carries, not carries))
-    cause = told(ours, theirs, X)
+    reference, candidate = (unrolled(carries=one, last=last) for one in (carries, not carries))
+    cause = cause_of(reference, candidate, X)
     assert (cause.kind, cause.parameters) == (
         "state-not-carried",
         {"carried": (carries, not carries)},
@@ -121,7 +121,7 @@ def test_the_state_before_the_padding(masked):
     """One side takes the state after each sequence, the other, in one operation, after the last."""
     module = layer()
     models = [unrolled(last=True, lengths=LENGTHS), lambda x: torch.tanh(module(x)[1][0][0])]
-    cause = told(*(models if masked else models[::-1]), X)
+    cause = cause_of(*(models if masked else models[::-1]), X)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (masked, not masked)})
 
 
@@ -148,7 +148,7 @@ def gru(after, biased=True):
 
 @pytest.mark.parametrize("after", [True, False])
 def test_the_reset_of_a_whole_gru(after):
-    cause = told(*gru(after), X)
+    cause = cause_of(*gru(after), X)
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
@@ -157,7 +157,7 @@ def cases_of(monkeypatch, reference, candidate):
     """The cases of a comparison's divergences."""
     found = []
     monkeypatch.setattr(divergences, "explain", lambda case: found.append(case))
-    told(reference, candidate, X)
+    cause_of(reference, candidate, X)
     return found
 
 

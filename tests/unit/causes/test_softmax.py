@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 X = numbers(5, 7)
 WEIGHT = tensor(numbers(7, 6))
@@ -23,13 +23,13 @@ def test_another_axis_by_hand():
         e = torch.exp(logits(x))
         return (e / e.sum(0, keepdim=True)) @ OUT
 
-    cause = told(lambda x: logits(x).softmax(-1) @ OUT, by_hand, X)
+    cause = cause_of(lambda x: logits(x).softmax(-1) @ OUT, by_hand, X)
     assert (cause.kind, cause.parameters["axis"]) == ("softmax-axis", (-1, 0))
 
 
 def test_flattened_axes_are_told_in_the_references_numbers():
     z = numbers(3, 4, 5)
-    cause = told(
+    cause = cause_of(
         lambda z: torch.sin(z).softmax(-1),
         lambda z: torch.sin(z).flatten(1).softmax(1).view_as(z),
         z,
@@ -45,7 +45,7 @@ def test_probabilities_and_their_logarithms():
 
 
 def test_the_temperature_is_solved_for():
-    cause = told(
+    cause = cause_of(
         lambda x: (logits(x) / 0.7).softmax(-1), lambda x: F.softmax(logits(x) * 1.25, 1), X
     )
     assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (0.7, 0.8))
@@ -57,7 +57,7 @@ def test_the_temperature_of_logits_that_are_masked_afterwards():
     def at(temperature):
         return lambda x: (logits(x) / temperature).masked_fill(mask, -1e9).softmax(-1) @ OUT
 
-    cause = told(at(2.0), at(0.5), X)
+    cause = cause_of(at(2.0), at(0.5), X)
     assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (2.0, 0.5))
 
 
@@ -99,7 +99,7 @@ def test_flattened_on_one_side_only(as_candidate):
         return torch.tanh(x).flatten(1).softmax(1).view(-1, 3, 4) ** 2
 
     models = [flat, lambda x: torch.tanh(x).softmax(-1) ** 2]
-    cause = told(*models[:: -1 if as_candidate else 1], numbers(5, 3, 4))
+    cause = cause_of(*models[:: -1 if as_candidate else 1], numbers(5, 3, 4))
     assert cause.kind == "softmax-flattened"
     assert cause.parameters["axis"] == ((-1, (1, -1)) if as_candidate else ((1, -1), -1))
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._windows import Slide, read_off, slid
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 IMAGES, KERNEL = numbers(3, 4, 12, 14), tensor(numbers(5, 4, 3, 3))
 
@@ -28,7 +28,7 @@ def pool(function, **options):
 
 
 @pytest.mark.parametrize(
-    ("theirs", "expected", "parameters"),
+    ("candidate", "expected", "parameters"),
     [
         (conv(), "padding-size", {"padding": (((1, 1), (1, 1)), ((0, 0), (0, 0)))}),
         (conv(padding=1, stride=2), "stride", {"stride": ((1, 1), (2, 2))}),
@@ -42,15 +42,15 @@ def pool(function, **options):
         ),
     ],
 )
-def test_convolutions(theirs, expected, parameters):
-    cause = told(conv(padding=1), theirs, IMAGES)
+def test_convolutions(candidate, expected, parameters):
+    cause = cause_of(conv(padding=1), candidate, IMAGES)
     assert cause.kind == expected
     assert parameters.items() <= dict(cause.parameters).items()
 
 
 def test_padding_after_only_with_a_stride():
-    ours, theirs = conv(padding=1, stride=2), conv((0, 1, 0, 1), stride=2)
-    cause = told(ours, theirs, IMAGES)
+    reference, candidate = conv(padding=1, stride=2), conv((0, 1, 0, 1), stride=2)
+    cause = cause_of(reference, candidate, IMAGES)
     assert (cause.kind, cause.parameters) == (
         "padding-asymmetry",
         {"padding": (((1, 1), (1, 1)), ((0, 1), (0, 1)))},
@@ -72,7 +72,7 @@ def test_a_convolution_written_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
+    ("reference", "candidate", "expected"),
     [
         (
             pool(F.max_pool2d, kernel_size=3, stride=2),
@@ -91,8 +91,10 @@ def test_a_convolution_written_by_hand():
         ),
     ],
 )
-def test_pools(ours, theirs, expected):
-    assert kind(ours, theirs, IMAGES - 1) == expected  # windows without a positive number too
+def test_pools(reference, candidate, expected):
+    assert (
+        kind(reference, candidate, IMAGES - 1) == expected
+    )  # windows without a positive number too
 
 
 def test_a_transposed_convolution_cut_elsewhere():
@@ -105,16 +107,16 @@ def test_a_transposed_convolution_cut_elsewhere():
 
         return model
 
-    cause = told(up(0, padding=1, output_padding=1), up(1), IMAGES)
+    cause = cause_of(up(0, padding=1, output_padding=1), up(1), IMAGES)
     assert cause.kind == "transposed-conv-crop"
     assert cause.parameters["crop"] == (((1, 0), (1, 0)), ((0, 1), (0, 1)))
 
 
 def test_groups_of_a_repeated_kernel():
     narrow = numbers(6, 2, 3, 3)
-    ours = conv(kernel=tensor(narrow), groups=2)
-    theirs = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
-    cause = told(ours, theirs, IMAGES)
+    reference = conv(kernel=tensor(narrow), groups=2)
+    candidate = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
+    cause = cause_of(reference, candidate, IMAGES)
     assert (cause.kind, cause.parameters) == ("groups", {"groups": (2, 1)})
 
 
@@ -178,14 +180,14 @@ def by_columns(before=(0, 0, 0, 0), **options):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
+    ("reference", "candidate", "expected"),
     [
         (by_columns(), conv(padding=1), "padding-size"),
         (conv(padding=1), by_columns((1, 1, 1, 1), stride=2), "stride"),
     ],
 )
-def test_a_convolution_by_columns(ours, theirs, expected):
-    assert kind(ours, theirs, IMAGES) == expected
+def test_a_convolution_by_columns(reference, candidate, expected):
+    assert kind(reference, candidate, IMAGES) == expected
 
 
 def test_other_weights_by_columns_are_no_window():

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes import weights
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, numbers, tensor
 
 X, WEIGHT, BIAS = numbers(5, 7), numbers(7, 6), numbers(6)
 
@@ -34,7 +34,7 @@ def test_a_bias_of_other_numbers():
 
 @pytest.mark.parametrize("factor", [0.5, -1.0, 0.0125])
 def test_a_weight_of_another_scale(factor):
-    cause = told(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
+    cause = cause_of(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
     assert cause.kind == "weight-scale"
     assert cause.parameters["scale"] == (1.0, factor)
 
@@ -42,7 +42,7 @@ def test_a_weight_of_another_scale(factor):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_rounded_weight(dtype):
     rounded = torch.from_numpy(WEIGHT).to(getattr(torch, dtype)).float().numpy()
-    cause = told(dense(), dense(weight=rounded), X)
+    cause = cause_of(dense(), dense(weight=rounded), X)
     assert (cause.kind, cause.parameters["dtype"][1]) == ("weight-precision", dtype)
 
 
@@ -59,7 +59,7 @@ def test_weights_of_two_layers_swapped():
 def test_one_row_of_other_numbers():
     other = WEIGHT.copy()
     other[2] += 1
-    cause = told(dense(), dense(weight=other), X)
+    cause = cause_of(dense(), dense(weight=other), X)
     assert cause.kind == "weight-values"
     assert "6 of 42 differ" in cause.summary
 
@@ -76,7 +76,7 @@ def test_equal_weights_under_another_function_are_no_weights():
 def test_a_bias_on_one_side_only(outputs, as_candidate):
     w, b, x = tensor(numbers(outputs, 5)), tensor(numbers(outputs)), numbers(4, 5)
     models = [lambda x: F.linear(x, w, b), lambda x: F.linear(x, w)]
-    cause = told(*models[:: -1 if as_candidate else 1], x)
+    cause = cause_of(*models[:: -1 if as_candidate else 1], x)
     assert cause.kind == "bias-missing"
     assert cause.parameters["bias"] == ((0, 1) if as_candidate else (1, 0))
 
@@ -84,7 +84,7 @@ def test_a_bias_on_one_side_only(outputs, as_candidate):
 def test_a_bias_of_which_the_reference_adds_twice_as_much():
     w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
     twice = 2 * b
-    cause = told(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
+    cause = cause_of(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
     assert (cause.kind, cause.parameters["bias"]) == ("bias-doubled", (1, 0.5))
 
 
@@ -97,7 +97,7 @@ def test_a_bias_at_another_scale_is_no_bias_twice():
 def test_the_reference_is_rounded():
     w, x = tensor(numbers(6, 5)), numbers(4, 5)
     rounded = w.half().float()
-    cause = told(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
+    cause = cause_of(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
     assert (cause.kind, cause.parameters["dtype"]) == ("weight-precision", ("float16", "float32"))
 
 

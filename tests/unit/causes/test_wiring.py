@@ -96,6 +96,8 @@ def test_a_clip_that_cuts_nothing_off_hides_nothing():
 
         return run
 
-    ours = model(1.0, lambda x: x.clamp(-1, 1))
-    theirs = model(2.0, lambda x: torch.minimum(torch.maximum(x, -torch.ones(())), torch.ones(())))
-    assert kind(ours, theirs, x) == "weight-scale"
+    reference = model(1.0, lambda x: x.clamp(-1, 1))
+    candidate = model(
+        2.0, lambda x: torch.minimum(torch.maximum(x, -torch.ones(())), torch.ones(()))
+    )
+    assert kind(reference, candidate, x) == "weight-scale"

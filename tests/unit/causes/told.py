@@ -21,7 +21,9 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
-def told(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> Any:
+def cause_of(
+    reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray
+) -> Any:
     """The cause of the first divergence; None if there is a divergence and no cause."""
     report = parity.compare(
         parity.wrap(reference, framework="torch"),
@@ -34,7 +36,7 @@ def told(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: 
 
 def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> str:
     """The kind of the cause, "" for none."""
-    cause = told(reference, candidate, *inputs)
+    cause = cause_of(reference, candidate, *inputs)
     return "" if cause is None else str(cause.kind)
 
 

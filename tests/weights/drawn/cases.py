@@ -150,23 +150,23 @@ def why(found: Transfer) -> str:
     left = [f"left in the {'source' if not n else 'target'}: {', '.join(names)}"
             for n, names in enumerate(found.table.left) if names]  # fmt: skip
     divergences = found.report.divergences if found.report is not None else ()
-    told = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
-    told = told[:1] or [r for one in found.report.comparisons for r in one.reasons]
-    return "; ".join([*left, *found.table.notes, *told])
+    reasons = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
+    reasons = reasons[:1] or [r for one in found.report.comparisons for r in one.reasons]
+    return "; ".join([*left, *found.table.notes, *reasons])
 
 
 def _site(site: Any) -> str:
     return f"{site.op} in {site.layer or site.source}"
 
 
-def unlike(ours: Weights, theirs: Weights) -> list[str]:
+def unlike(source: Weights, target: Weights) -> list[str]:
     """Where two models' weights differ, in any bit."""
     return [
         f"{role} of {layer}"
-        for layer, role in {**ours, **theirs}
-        if (layer, role) not in ours
-        or (layer, role) not in theirs
-        or not np.array_equal(ours[layer, role], theirs[layer, role])
+        for layer, role in {**source, **target}
+        if (layer, role) not in source
+        or (layer, role) not in target
+        or not np.array_equal(source[layer, role], target[layer, role])
     ]
 
 

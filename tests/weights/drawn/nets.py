@@ -102,13 +102,13 @@ class Net:
         return node.kind == "flatten" and self.form == "image"
 
     def __str__(self) -> str:
-        told = [
+        lines = [
             f"{number}: {node.kind}{list(node.inputs)}{_layer(number, node)} {dict(node.sizes)}"
             f"{' by hand in ' + ', '.join(sorted(node.by_hand)) if node.by_hand else ''}"
             f" -> {shape}"
             for number, (node, shape) in enumerate(zip(self.nodes, self.shapes, strict=True))
         ]
-        return "\n".join([*told, f"outputs {list(self.outputs)}"])
+        return "\n".join([*lines, f"outputs {list(self.outputs)}"])
 
 
 def _layer(number: int, node: Node) -> str:
