@@ -58,7 +58,7 @@ def test_rounding_and_times_are_passed_over_and_nothing_else():
     )
 
 
-def test_a_block_of_commands_is_taken_apart():
+def test_a_block_of_commands_is_split():
     assert commands("$ a b\nx\ny\n$ c\n") == [("a b", "x\ny\n"), ("c", "")]
 
 

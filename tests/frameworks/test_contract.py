@@ -425,7 +425,7 @@ def test_what_a_plain_run_gave_stays_when_it_runs_again(bench: Bench, which: str
     assert {name: array.tobytes() for name, array in first.items()} == kept
 
 
-def test_a_plain_run_that_raises_tells_the_line(bench: Bench) -> None:
+def test_a_plain_run_that_raises_states_the_line(bench: Bench) -> None:
     run = load(bench.framework).plain(wrap(bench.models["raises"], bench.framework))
     with pytest.raises(ModelError, match="raised"):
         run(FLAT)

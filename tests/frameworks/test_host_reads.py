@@ -173,7 +173,7 @@ def test_numbers_that_stay_as_they_were_would_alarm(
     assert compared(build(scale)).verdict == "diverged"
 
 
-def test_numbers_of_python_that_are_not_told_apart_would_alarm(
+def test_numbers_of_python_that_are_not_distinguished_would_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Tape, "is_baked", lambda *_: False)

@@ -121,7 +121,7 @@ def test_a_comparison_is_shown_and_judged_alone(capsys):
     assert code == 125 and "has one with 'nothing' in its name" in said
 
 
-def test_what_cannot_be_told_is_125(capsys):
+def test_what_cannot_be_decided_is_125(capsys):
     add(capsys, 1, 1, commit="v1")
     code, said = call(capsys, "show")
     assert code == 125 and "it is the only one" in said

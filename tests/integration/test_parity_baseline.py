@@ -360,7 +360,7 @@ def test_an_accepted_divergence_passes_with_the_baseline_alone(diverging, worker
 
 
 @each_way
-def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
+def test_an_update_says_how_what_it_wrote_is_accepted(nets, workers):
     nets.makepyfile(test_b=FAULTY)
     result = nets.runpytest(*UPDATE, *workers)
     result.assert_outcomes(failed=1)
@@ -380,7 +380,7 @@ def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
     assert "not accepted" not in result.stdout.str()
 
 
-def test_an_update_tells_nothing_of_the_kind_where_all_agree(nets):
+def test_an_update_says_nothing_of_the_kind_where_all_agree(nets):
     nets.makepyfile(test_a=TESTS)
     assert "accept" not in nets.runpytest(*UPDATE).stdout.str()
 

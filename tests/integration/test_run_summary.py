@@ -60,7 +60,7 @@ def on_github(nets, monkeypatch):
 
 
 @each_way
-def test_the_section_tells_what_was_compared(nets, tests, workers):
+def test_the_section_states_what_was_compared(nets, tests, workers):
     nets.makepyfile(test_a=tests)
     result = nets.runpytest(*workers)
     result.assert_outcomes(passed=3, failed=3)

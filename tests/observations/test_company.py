@@ -100,7 +100,7 @@ def test_what_is_saved_is_read_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "missing", "pickle"])
-def test_a_damaged_file_is_told(tmp_path, damage):
+def test_a_damaged_file_is_reported(tmp_path, damage):
     path = tmp_path / "observation.npz"
     save(tmp_path, "test_it.py::test", tmp_path, ones(2), None)
     if damage == "cut":
@@ -124,7 +124,7 @@ def test_a_name_with_quotes_stays_text(tmp_path):
     ast.parse(script.read_text())
 
 
-def test_what_a_model_gets_as_it_is_sets_observations_apart():
+def test_what_a_model_gets_as_it_is_distinguishes_observations():
     one, other = ({"x": ones(1, 3), "greedy": greedy} for greedy in (True, False))
     assert fingerprint(one) != fingerprint(other)
     assert accompanied(one, other) is None

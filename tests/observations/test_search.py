@@ -213,7 +213,7 @@ def test_a_clip_is_climbed_to(monkeypatch, seed):
     assert without.verdict == "parity" and without.first == 0
 
 
-def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
+def test_the_size_of_outputs_is_stated_in_units_of_what_is_usual():
     runs = plain_runs(wrapped(lambda x: x @ WEIGHT, lambda x: (WEIGHT.T @ x.T).T), X)
     runs.excess(X)
     assert runs.reach == pytest.approx(1)

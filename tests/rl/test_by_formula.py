@@ -169,7 +169,7 @@ def test_outputs_are_paired_by_name(right: bool) -> None:
     assert part.by_formula.problems == ("output 'value' of heads #1 is missing in lambda",)
 
 
-def test_another_shape_is_told() -> None:
+def test_another_shape_is_reported() -> None:
     report = compare(torch_dueling(1), tf_dueling(0), formula=lambda v, a: v)
     assert report.by_formula.right == "unknown"
     problem = report.by_formula.problems[0]
@@ -181,7 +181,7 @@ def test_another_shape_is_told() -> None:
     assert row.reference.residual is None and row.reference.right is None
 
 
-def test_no_output_that_is_paired_is_told() -> None:
+def test_no_output_that_is_paired_is_reported() -> None:
     def two(value: Any, advantage: Any) -> Any:
         return {"q": value + advantage, "value": value}
 

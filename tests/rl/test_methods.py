@@ -143,7 +143,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("message", SHAPES)
-def test_batch_and_event_are_told_apart(message: str) -> None:
+def test_batch_and_event_are_distinguished(message: str) -> None:
     cases = distributions(rl.DiagonalGaussian, 3, batch=5)
     right = written(policies.Gaussian, "torch")
     wrong = written(policies.Gaussian, "tensorflow", **SHAPES[message])
@@ -348,6 +348,6 @@ CASE = {"parameters": {"mean": np.ones((2, 3), "f"), "std": np.full((2, 3), 2, "
         (lambda: distributions(rl.Beta, 3, batch=None), "cases have a batch"),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()

@@ -82,6 +82,6 @@ def test_what_a_first_call_begins_with_is_compared() -> None:
     assert verdict(1.5) == "diverged"
 
 
-def test_numbers_whose_squares_overflow_have_a_residual() -> None:
+def test_values_whose_squares_overflow_have_a_residual() -> None:
     a = np.array([1e250, -3e250, 2e250])
     assert residual(a, a * (1 + 1e-6)) == pytest.approx(1e-6, rel=1e-3)

@@ -73,7 +73,7 @@ def of_a_module(code: str) -> tuple[type, type]:
 
 
 @pytest.mark.parametrize("code", APART.values(), ids=APART)
-def test_code_that_knows_both_tells_them_apart(code: str) -> None:
+def test_code_that_knows_both_distinguishes_them(code: str) -> None:
     assert told_apart(*of_a_module(code))
 
 

@@ -26,7 +26,7 @@ def shuffled(x: torch.Tensor) -> torch.Tensor:
     return network(x)[[3, 0, 4, 1, 2]]
 
 
-def test_permuted_numbers_are_no_parity() -> None:
+def test_permuted_values_are_no_parity() -> None:
     """Comparing means, or any sum, passes a permuted tensor; every element has its own partner."""
     assert compare(network, shuffled).verdict == "diverged"
     assert compare(network, lambda x: network(x).flip(1)).verdict == "diverged"
@@ -198,7 +198,7 @@ def test_a_square_weight_is_not_transposed_to_fit() -> None:
     assert right.verdict == "parity"
 
 
-def test_an_order_tells_a_transposed_square() -> None:
+def test_an_order_shows_a_transposed_square() -> None:
     assert Order((0, 1), (4, 4), False, (4, 4)).stable
     assert not Order((1, 0), (4, 4), False, (4, 4)).stable
     assert Order((1, 0), (4, 5), False, (5, 4)).stable

@@ -33,7 +33,7 @@ def gru(order: tuple[int, ...] = (0, 1, 2), shift: float = 0.0) -> Any:
     return model
 
 
-def test_the_gate_that_stands_in_is_told_by_its_place() -> None:
+def test_the_gate_that_stands_in_is_reported_by_its_place() -> None:
     found = cause(gru(), gru((1, 0, 2)), X, STATE)
     assert found.kind == "gate-order" and "gate 1 of 3 is read as gate 2" in found.summary
 
@@ -64,7 +64,7 @@ def test_no_rounding_of_ties_where_there_are_none() -> None:
     assert found.kind == "resize-rounding" and "half" in str(found.parameters)
 
 
-def test_rows_of_a_table_are_told_in_plain_numbers() -> None:
+def test_rows_of_a_table_are_stated_in_plain_numbers() -> None:
     def added(table: torch.Tensor) -> Any:
         return lambda x: torch.tanh((x + table) @ HEAD)
 

@@ -46,7 +46,7 @@ def scaled(share: float) -> Model:
     return lambda x: listed(x * gains, x)
 
 
-def test_small_numbers_of_such_a_list_hide_beside_no_larger_ones() -> None:
+def test_small_values_of_such_a_list_hide_beside_no_larger_ones() -> None:
     report = compare(scaled(1.0), scaled(1.1), inputs=FEW)
     assert report.verdict == "unverified"
     assert any("how many values there are" in one for one in report.worst.reasons)
@@ -114,7 +114,7 @@ def beside(others: Callable[[torch.Tensor], torch.Tensor]) -> Model:
     return lambda x: torch.cat([listed(torch.tanh(x @ WEIGHTS), x), others(x)])
 
 
-def test_infinite_and_undefined_numbers_of_such_a_list_are_as_they_are() -> None:
+def test_infinite_and_undefined_values_of_such_a_list_are_as_they_are() -> None:
     def undefined(x: torch.Tensor) -> torch.Tensor:
         return torch.cat([torch.log(0 * x[0]), 0 * torch.log(0 * x[1])])
 

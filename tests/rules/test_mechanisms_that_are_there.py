@@ -62,7 +62,7 @@ def steps(x: torch.Tensor, order: np.ndarray) -> torch.Tensor:
     return h
 
 
-def test_four_blocks_that_are_taken_apart_are_gates() -> None:
+def test_four_blocks_that_are_separated_are_gates() -> None:
     report = compare(lambda x: steps(x, FIRST), lambda x: steps(x, SECOND), inputs=numbers(7, 4, 6))
     assert causes(report) == {"gate-order"}
 
@@ -80,7 +80,7 @@ def in_blocks(x: torch.Tensor, order: np.ndarray, bias: torch.Tensor) -> torch.T
     return torch.tanh(torch.addmm(bias, x, weight)) @ back
 
 
-def test_a_weight_in_another_order_holds_no_other_numbers() -> None:
+def test_a_weight_in_another_order_holds_no_other_values() -> None:
     wrong = torch.tensor(2.5 * BIAS.flip(0).numpy() + 0.5)
     report = compare(
         lambda x: in_blocks(x, np.arange(12), BIAS),
@@ -91,7 +91,7 @@ def test_a_weight_in_another_order_holds_no_other_numbers() -> None:
     assert "(6, 12) (" not in text_of(report)  # of the kernel's numbers none is said to differ
 
 
-def test_a_weight_of_another_checkpoint_holds_other_numbers() -> None:
+def test_a_weight_of_another_checkpoint_holds_other_values() -> None:
     report = compare(
         lambda x: torch.addmm(BIAS, x, WEIGHT),
         lambda x: torch.addmm(BIAS, x, OTHER),

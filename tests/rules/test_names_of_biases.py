@@ -77,7 +77,7 @@ def test_a_bias_that_was_copied_as_zeros_is_added_all_the_same() -> None:
         assert (found.cause.kind, found.cause.summary) == (kind, words)
 
 
-def test_zeros_in_place_of_a_bias_that_has_no_name_are_told_by_its_shape() -> None:
+def test_zeros_in_place_of_a_bias_that_has_no_name_are_reported_by_its_shape() -> None:
     models = [lambda x, b=b: torch.tanh(hidden(x) + b) for b in (B, torch.zeros(6))]
     report = compare(*models, inputs=X)
     assert summaries(report) == "zeros are read in place of a bias of (6,)"

@@ -173,7 +173,7 @@ def test_what_a_norm_makes_of_its_weights_is_not_read_in_place_of_one() -> None:
     assert kinds(parity.compare(Reference(), candidate, inputs=X)) == ["op-extra"]
 
 
-def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_numbers() -> None:
+def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_values() -> None:
     def model(gain: torch.Tensor, more: float):
         class Model(torch.nn.Module):
             def __init__(self) -> None:
@@ -191,7 +191,7 @@ def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_numbers() -> None:
     assert kinds(report) == ["rmsnorm-offset"]
 
 
-def test_axes_of_two_layouts_are_told_in_one() -> None:
+def test_axes_of_two_layouts_are_stated_in_one() -> None:
     steps = np.random.default_rng(5).standard_normal((8, 6, 10)).astype("f")
     norm = torch.nn.functional.layer_norm
 

@@ -30,7 +30,7 @@ def rolled(*places: int) -> Model:
     return lambda x: torch.tanh(torch.tanh(x).roll(places, (1, 2)) @ SQUARE)
 
 
-def test_a_roll_by_half_a_turn_and_the_other_way_is_told_as_that() -> None:
+def test_a_roll_by_half_a_turn_and_the_other_way_is_reported_as_that() -> None:
     for reference, candidate in (((2, 2), (-2, -2)), ((1, 3), (1, -2))):
         found = cause(rolled(*reference), rolled(*candidate), IMAGES)
         assert (found.kind, found.confirmed) == ("roll-shift", True)

@@ -234,7 +234,7 @@ def test_the_mask_of_a_masked_array_counts_and_what_it_hides_does_not() -> None:
     assert compared(in_numpy(masked(1, 7)), in_numpy(masked(0.5, 7))).verdict == "diverged"
 
 
-def test_both_values_of_a_leaf_are_told() -> None:
+def test_both_values_of_a_leaf_are_reported() -> None:
     found = compared(in_torch(lambda h: "a"), in_tensorflow(lambda h: "b"))
     assert found.reasons == ("output 'extra' is 'a' in torch and 'b' in tensorflow",)
     assert [(row.name, row.verdict) for row in found.outputs] == [("y", "parity")]

@@ -112,7 +112,7 @@ def test_weights_in_another_form_are_shared(how: str) -> None:
                for found in report.divergences)  # fmt: skip
 
 
-def test_a_single_layer_is_told_as_what_it_is() -> None:
+def test_a_single_layer_is_reported_as_what_it_is() -> None:
     report = parity.compare(in_torch(drawn(1)[:1]), in_torch(drawn(2)[:1]), inputs=INPUTS)
     assert report.divergences[0].cause.kind == "weight-values"
 

@@ -118,7 +118,7 @@ def test_what_stands_for_a_curve_and_changes_nothing_is_named() -> None:
     assert "relu there changes nothing on these inputs" in summaries(report)
 
 
-def test_a_curve_of_positive_numbers_is_not_what_the_network_gives() -> None:
+def test_a_curve_of_positive_values_is_not_what_the_network_gives() -> None:
     def head(x: torch.Tensor, curve: Any) -> tuple[torch.Tensor, ...]:
         variance = torch.sigmoid(x @ FIRST) + 0.1
         return (x @ SQUARE.new_ones(7, 6)) / torch.sqrt(variance), curve(variance)

@@ -139,7 +139,7 @@ def test_a_text_that_is_another_one_in_every_run_is_not_compared() -> None:
     assert verdict(lambda q, _: f"at {time.perf_counter_ns()} ns", 0, 0) == "unverified"
 
 
-def test_numbers_without_runs_on_moved_inputs_may_be_rounding() -> None:
+def test_values_without_runs_on_moved_inputs_may_be_rounding() -> None:
     values = np.array([1.0, 2.0])
     nothing: tuple[tuple[Any, ...], ...] = (), ()
     assert compare_arrays(values, values * (1 + 1e-5), nothing) == "unclear"

@@ -46,7 +46,7 @@ def test_softmax_over_a_batch_of_one_is_found(build, reference, candidate):
 
 @pytest.mark.parametrize(("reference", "candidate"), layered.PAIRS)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_softmax_layer_is_told_by_its_name(reference, candidate, axis):
+def test_a_softmax_layer_is_reported_by_its_name(reference, candidate, axis):
     report = layered.softmax_layer_pair(reference, candidate, axis).compare()
 
     assert report.verdict == "diverged"
@@ -57,7 +57,7 @@ def test_a_softmax_layer_is_told_by_its_name(reference, candidate, axis):
 
 
 @each_framework_pair
-def test_outputs_of_other_shapes_are_told(reference, candidate):
+def test_outputs_of_other_shapes_are_reported(reference, candidate):
     report = c51.network_pair(reference, candidate, "expectation-axis").compare()
 
     assert "(5, 6)" in str(report)

@@ -146,7 +146,7 @@ def test_a_mask_that_hides_little_is_no_rounding_of_one_that_hides(hidden, added
     assert compare(hide(hidden), hide(-torch.inf), inputs).verdict == "parity"
 
 
-def test_each_layer_tells_its_own_error_from_what_it_inherits():
+def test_each_layer_distinguishes_its_own_error_from_what_it_inherits():
     torch.manual_seed(1)
     layers = [layer for _ in range(12) for layer in (torch.nn.Linear(24, 24), torch.nn.Tanh())]
     net = torch.nn.Sequential(*layers)

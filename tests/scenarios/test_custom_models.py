@@ -135,7 +135,7 @@ def test_the_modes_do_different_things():
 # --- the other way round -------------------------------------------------------------------------
 
 
-def test_the_padded_port_as_the_reference_is_told_once_too():
+def test_the_padded_port_as_the_reference_is_reported_once_too():
     """What stands in the place of the sorted lengths is not always sorted."""
     module, observations = of("recurrent_padding")
     models = both(module, module.keras_net_with_fault)[::-1]

@@ -127,7 +127,7 @@ def test_each_head_has_its_verdict_and_what_it_shares(build: Any) -> None:
 
 
 @each
-def test_heads_that_share_nothing_are_told_from_heads_that_do(build: Any) -> None:
+def test_heads_that_share_nothing_are_distinguished_from_heads_that_do(build: Any) -> None:
     report = parity.compare(called(torch_net()), called(build(shared=False)), inputs=FIRST)
     assert report.verdict == "parity"
     reference, candidate = report.worst.heads
@@ -267,7 +267,7 @@ def test_a_recurrent_state_is_carried_or_is_not() -> None:
     assert cell.h is None
 
 
-def test_what_a_later_call_writes_to_is_told_as_it_was() -> None:
+def test_what_a_later_call_writes_to_is_reported_as_it_was() -> None:
     torch = pytest.importorskip("torch")
 
     def net() -> Any:
@@ -303,7 +303,7 @@ def test_the_order_of_calls_is_the_users() -> None:
         (lambda: parity.calls(object()), "object is no model that parity knows"),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
 

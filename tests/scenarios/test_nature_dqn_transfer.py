@@ -67,7 +67,7 @@ def test_the_command_brings_the_file_to_keras(saved, tmp_path, capsys, words):
     assert np.abs(found - expected).max() <= 2e-6 * np.abs(expected).max()
 
 
-def test_what_contradicts_the_model_in_the_questions_listing_is_told(tmp_path, capsys):
+def test_what_contradicts_the_model_in_the_questions_listing_is_reported(tmp_path, capsys):
     path = tmp_path / "model.npz"
     notes = {}
     for framework, shapes in QUESTION.items():

@@ -224,7 +224,7 @@ def test_running_statistics_after_several_updates() -> None:
     assert first.count == second.count == 0
 
 
-def test_a_filter_that_lags_is_told_from_one_whose_statistics_are_wrong() -> None:
+def test_a_filter_that_lags_is_distinguished_from_one_whose_statistics_are_wrong() -> None:
     late = parity.compare(filtered(MeanStd()), filtered(Moments(late=True)), inputs=BATCHES)
     difference = {row.name for row in late.worst.outputs if row.verdict == "diverged"}
     assert difference == {"1/__call__", "2/__call__", "3/__call__"}
@@ -279,7 +279,7 @@ def broken(frames: Any) -> Any:
         ),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
 

@@ -85,7 +85,7 @@ def test_inputs_and_their_layout_are_found_out():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_the_torch_file_alone_tells_both_trunks_apart(tmp_path, shared):
+def test_the_torch_file_alone_distinguishes_both_trunks(tmp_path, shared):
     source, target = torch_vision(shared), keras_vision(shared)
     save(parity.wrap(source), tmp_path / "model.pt")
     result = parity.transfer(tmp_path / "model.pt", target)
@@ -108,7 +108,7 @@ def test_what_one_network_lacks_is_left_over_and_what_is_never_read_is_dead():
     assert set(left) <= set(result.table.left[0])
 
 
-def test_names_that_collide_are_told_and_no_tensor_is_lost(tmp_path):
+def test_names_that_collide_are_reported_and_no_tensor_is_lost(tmp_path):
     inputs = RNG.normal(size=(5, 4)).astype(np.float32)
     source, target = TorchGates(), keras_gates()
     with torch.no_grad():

@@ -64,7 +64,7 @@ def test_what_is_beyond_at_once_is_so_by_all_that_is_allowed(made, limit):
     assert made is strange or {True, False} == set(seen)
 
 
-def test_what_is_no_float32_is_not_told_at_once():
+def test_what_is_no_float32_is_not_judged_at_once():
     one = np.ones((3, 4))
     assert is_accounted((one.astype("f"), one), (one.astype("f"), one), 3.0)
     assert not is_accounted((one, one), (one, one), 3.0)  # no replay measures rounding there

@@ -80,7 +80,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("now", "words"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_rule_is_told(now, words):
+def test_a_broken_rule_is_reported(now, words):
     [failure] = worse("entry", WAS, now)
     assert str(failure).startswith("entry\n")
     assert words in str(failure)
@@ -129,11 +129,11 @@ def test_the_factor_moves_the_bound():
 
 
 def test_elsewhere_only_what_does_not_depend_on_rounding_is_compared():
-    apart = replace(with_layer(WAS, "l1 | dense", difference=1.0), environment=TORCH)
-    apart = replace(apart, coverage={"values": 0.1, "outputs": 1.0})
-    assert worse("entry", WAS, apart) == []
-    assert elsewhere(WAS, apart) == ["torch: 2.5.0 -> 2.6.0"]
-    text = "\n".join(differing([(WAS, apart), (WAS, WAS)]))
+    differing_run = replace(with_layer(WAS, "l1 | dense", difference=1.0), environment=TORCH)
+    differing_run = replace(differing_run, coverage={"values": 0.1, "outputs": 1.0})
+    assert worse("entry", WAS, differing_run) == []
+    assert elsewhere(WAS, differing_run) == ["torch: 2.5.0 -> 2.6.0"]
+    text = "\n".join(differing([(WAS, differing_run), (WAS, WAS)]))
     assert "1 comparison of the baseline was made in another environment" in text
     assert "torch: 2.5.0 -> 2.6.0" in text
     assert "not compared: differences" in text

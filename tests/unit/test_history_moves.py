@@ -36,7 +36,7 @@ def test_what_stays_within_rounding_does_not_move():
     assert not found.moved and moves == []
 
 
-def test_the_first_run_that_moved_is_told_though_later_ones_did_as_well():
+def test_the_first_run_that_moved_is_reported_though_later_ones_did_as_well():
     found, moves = followed(WAS, WAS, with_layer(1e-3), with_layer(1e-1))
     assert found.moved
     assert moves == [("the difference has grown", "l2 | dense", 3, True)]
@@ -72,7 +72,7 @@ def test_the_factor_moves_the_bound():
     assert not followed(WAS, with_layer(3e-6), factor=9.0)[0].moved
 
 
-def test_another_environment_is_told_and_its_rounding_not_compared():
+def test_another_environment_is_reported_and_its_rounding_not_compared():
     there = replace(WAS, environment={**WAS.environment, "torch": {"torch": "2.6.0"}})
     found, _ = followed(WAS, with_layer(1e-3, entry=there))
     assert not found.moved and found.environment == ("torch: 2.5.0 -> 2.6.0",)

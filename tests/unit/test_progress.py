@@ -33,7 +33,7 @@ def test_the_phases_come_in_their_order_and_grow_to_the_whole():
     assert shares == sorted(shares)
 
 
-def test_operations_are_told_within_a_phase():
+def test_operations_are_reported_within_a_phase():
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(*(torch.nn.Tanh() for _ in range(40)))
     steps = heard(net, reference=net)
@@ -43,7 +43,7 @@ def test_operations_are_told_within_a_phase():
     assert len([step for step in steps if step.phase.startswith("matching")]) > 20
 
 
-def test_a_long_program_tells_a_hundred_steps_and_no_more():
+def test_a_long_program_reports_a_hundred_steps_and_no_more():
     steps = []
     with listening(steps.append):
         phases = progress.Phases(1.0)
@@ -54,7 +54,7 @@ def test_a_long_program_tells_a_hundred_steps_and_no_more():
     assert len(steps) == 101
 
 
-def test_many_faults_are_told_one_by_one_and_the_bar_goes_on():
+def test_many_faults_are_reported_one_by_one_and_the_bar_goes_on():
     """Where models part often, locating and explaining are the most of the work."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)

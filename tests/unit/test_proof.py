@@ -71,7 +71,7 @@ def test_a_proof_of_a_later_tier_is_preferred_to_what_is_consistent(case, monkey
     assert explain(case).explanation.kind == "copied"
 
 
-def test_what_says_the_same_of_both_sides_is_not_told(case, monkeypatch):
+def test_what_says_the_same_of_both_sides_is_not_reported(case, monkeypatch):
     same = Explanation("a", "", of_x(lambda x: x**3), parameters={"source": ("mul", "mul")})
     causes_of(monkeypatch, (0, same))
     assert not isinstance(explain(case), Explained)

@@ -178,7 +178,7 @@ def test_colours_are_there_when_asked_for_alone(
     assert str(reports[verdict]) == plain
 
 
-def test_text_tells_where_and_what(reports: dict[str, Report]) -> None:
+def test_the_text_says_where_and_what(reports: dict[str, Report]) -> None:
     text = str(reports["diverged"])
     assert "x = layer(x).sigmoid() if number in self.wrong else layer(x).tanh()" in text
     assert "sigmoid" in text and "tanh" in text and "test_report.py:" in text

@@ -60,7 +60,7 @@ def test_sorting_that_is_undone_is_no_difference():
     assert compare(sorted_inside(), as_they_come()).verdict == "parity"
 
 
-def test_nor_is_it_told_beside_a_fault():
+def test_nor_is_it_reported_beside_a_fault():
     for models in (
         (sorted_inside(), as_they_come(0.2)),
         (as_they_come(), sorted_inside(0.2)),
@@ -70,18 +70,18 @@ def test_nor_is_it_told_beside_a_fault():
         assert [one.cause.kind for one in report.divergences] == ["leaky-slope"]
 
 
-def test_samples_that_come_out_in_another_order_are_told():
+def test_samples_that_come_out_in_another_order_are_reported():
     report = compare(as_they_come(), turned_round())
     assert report.verdict == "diverged"
     assert len(report.divergences) == 1
 
 
-def test_and_are_told_beside_a_fault():
+def test_and_are_reported_beside_a_fault():
     report = compare(as_they_come(), turned_round(0.2))
     assert len(report.divergences) == 2
 
 
-def test_a_table_in_another_order_is_told_beside_a_fault():
+def test_a_table_in_another_order_is_reported_beside_a_fault():
     """Its rows are the reference's in another order, and every sample is in its place."""
     table = torch.from_numpy(np.random.default_rng(5).uniform(1, 2, (6, 4)).astype("f"))
 
@@ -108,7 +108,7 @@ def test_a_table_in_another_order_is_told_beside_a_fault():
     assert len(report.divergences) == 3
 
 
-def test_sorting_behind_a_fault_is_not_told():
+def test_sorting_behind_a_fault_is_not_reported():
     for first, other in ((1.0, 1.5), (1.5, 1.0)):
         nets = sorted_inside(), as_they_come(0.2)
         report = compare(
@@ -129,7 +129,7 @@ def test_where_the_outputs_agree_but_for_rounding_all_is_left_to_the_verdict(mon
     assert sample_order.without_sorted(*found) == found[2]
 
 
-def test_something_is_always_told(monkeypatch):
+def test_something_is_always_reported(monkeypatch):
     found = located(sorted_inside(), as_they_come(0.2))
     monkeypatch.setattr(sample_order, "_in_another_order", lambda *_: found[2])
     assert sample_order.without_sorted(*found) == found[2]

@@ -79,7 +79,7 @@ def test_any_size_of_number_is_measured(scale: float) -> None:
     assert found is not None and len(found["axes"]) == 2
 
 
-def test_a_mask_of_large_numbers_hides_nothing_else() -> None:
+def test_a_mask_of_large_values_hides_nothing_else() -> None:
     reference = draw.standard_normal((5, 8))
     reference[:, 6:] = -1e9
     candidate = np.where(reference < -1e8, -np.inf, reference + 0.1)

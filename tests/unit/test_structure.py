@@ -158,7 +158,7 @@ def test_one_architecture_has_no_difference(reference: str, candidate: str) -> N
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_what_differs_is_told(
+def test_what_differs_is_reported(
     reference: str, candidate: str, change: dict[str, Any], kind: str, step: str, text: str
 ) -> None:
     found = differences(SIDES[reference](), SIDES[candidate](**change))
@@ -261,7 +261,7 @@ def test_a_batch_norm_may_be_folded_and_a_layer_norm_not() -> None:
     assert (lost.kind, lost.step) == ("missing", "layer norm")
 
 
-def test_recurrent_layers_are_not_taken_apart() -> None:
+def test_recurrent_layers_are_not_split() -> None:
     class Torch(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -342,7 +342,7 @@ def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> Non
     assert report.verdict == "diverged" and report.worst.structure == ()
 
 
-def test_what_differs_alike_in_many_places_is_told_once() -> None:
+def test_what_differs_alike_in_many_places_is_reported_once() -> None:
     def deep(activation: Any) -> Any:
         parts = [part for _ in range(20) for part in (nn.Linear(6, 6), activation())]
         return nn.Sequential(*parts, nn.Linear(6, 2))

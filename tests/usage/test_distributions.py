@@ -272,7 +272,7 @@ def test_another_law_is_seen_in_its_own_output(law: str) -> None:
     ],
     ids="normal geometric choice squashed".split(),
 )
-def test_equal_numbers_of_two_laws_are_no_parity(reference: Make, candidate: Make) -> None:
+def test_equal_values_of_two_laws_are_no_parity(reference: Make, candidate: Make) -> None:
     report = compared(reference, in_chainer(candidate))
     assert report.verdict == "unverified", str(report)
     assert "is a distribution of another kind" in str(report)
@@ -403,7 +403,7 @@ def test_what_else_an_own_class_keeps_is_not_dropped() -> None:
         lambda a, b: types.SimpleNamespace(loc=a, mean=b, mu=a),
     ],
 )
-def test_what_is_no_distribution_at_all_is_told(other: Make) -> None:
+def test_what_is_no_distribution_at_all_is_reported(other: Make) -> None:
     report = compared(lambda a, b: td.Categorical(logits=a), in_tensorflow(other))
     assert report.verdict in ("diverged", "unverified"), str(report)
 
@@ -436,7 +436,7 @@ def test_what_lies_before_is_located_there() -> None:
     assert (divergence.cause.kind, divergence.cause.confirmed) == ("activation-kind", True)
 
 
-def test_a_formula_is_told_alike() -> None:
+def test_a_formula_is_reported_alike() -> None:
     report = parity.compare(
         in_torch(lambda a, b: td.Categorical(logits=a)),
         in_chainer(lambda a, b: cd.Categorical(logit=2 * a)),

@@ -58,7 +58,7 @@ def test_muffin_asks_for_a_large_difference_after_none():
     ("gap", "by_allclose", "by_assert_close", "by_float64"),
     [(1e-6, False, False, False), (1.5e-5, False, True, False), (1e-3, True, True, True)],
 )
-def test_output_rules_on_one_number_off(gap, by_allclose, by_assert_close, by_float64):
+def test_output_rules_on_one_value_off(gap, by_allclose, by_assert_close, by_float64):
     found = run_with([1.0, 2.0], [1.0 + gap, 2.0], [1.0, 2.0])
 
     assert allclose(found).differ is by_allclose

@@ -26,7 +26,7 @@ def verdict(x: np.ndarray, offset: float = 0.0) -> str:
     return report.verdict
 
 
-def test_it_is_no_alarm_beside_large_numbers_and_no_parity() -> None:
+def test_it_is_no_alarm_beside_large_values_and_no_parity() -> None:
     beside = np.concatenate([np.linspace(5, 12, 6, dtype="f")[None], FAR_BELOW])
     assert verdict(beside) == "unverified"
 
@@ -37,7 +37,7 @@ def test_a_fault_there_is_a_divergence(offset: float) -> None:
     assert verdict(beside, offset) == "diverged"
 
 
-def test_where_all_numbers_are_small_nothing_is_excused() -> None:
+def test_where_all_values_are_small_nothing_is_excused() -> None:
     assert verdict(FAR_BELOW) == "diverged"
 
 

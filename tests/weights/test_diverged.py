@@ -135,7 +135,7 @@ def test_where_nothing_was_paired_no_transfer_is_advised(build: Callable[[], Any
     assert "Transfer them" not in str(result) and "0 tensors that" not in str(result)
 
 
-def test_other_epsilons_are_told_with_what_takes_them_up() -> None:
+def test_other_epsilons_are_reported_with_what_takes_them_up() -> None:
     def model(epsilon: float) -> Any:
         norm = nn.BatchNorm1d(6, eps=epsilon)
         norm.running_var.uniform_(0.1, 1)
@@ -167,7 +167,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: An
     assert len(np.load("out.npz").files) == 4
 
 
-def test_a_source_that_has_acted_is_told_from_a_wrong_target() -> None:
+def test_a_source_that_has_acted_is_distinguished_from_a_wrong_target() -> None:
     class Acting(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -174,7 +174,7 @@ def test_a_model_for_the_source_is_for_files_only():
         parity.transfer(source, torch.nn.Linear(4, 3), INPUTS, source_model=source)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_changed(monkeypatch):
+def test_a_disk_without_room_is_reported_before_anything_is_changed(monkeypatch):
     source, target, inputs = nets.both(nets.TRUNKS, "torch", "keras", INPUTS)
     before = nets.contents(target)
 

@@ -525,7 +525,7 @@ def test_onnx(tmp_path: Path) -> None:
     onnx.checker.check_model(onnx.load(tmp_path / "n.onnx"))
 
 
-def test_onnx_numbers_outside_the_file(tmp_path: Path) -> None:
+def test_onnx_values_outside_the_file(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     folder = tmp_path / "model"
     folder.mkdir()
@@ -783,7 +783,7 @@ def test_files_that_hold_no_weights(
     assert str(path) in str(raised.value)
 
 
-def test_the_content_tells_the_format(tmp_path: Path) -> None:
+def test_the_content_determines_the_format(tmp_path: Path) -> None:
     for kind in ("npz", "torch", "keras-h5"):
         write_weights(tmp_path / "w.weights", {"a/w": np.ones(2)}, format=kind)
         shutil.copy(tmp_path / "w.weights", tmp_path / "w.onnx")

@@ -80,7 +80,7 @@ class KerasAttention(keras.Model):
 
 @pytest.mark.parametrize("keys", [5, 7], ids=["as many keys", "more keys"])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_queries_are_told_from_keys(dropout: float, keys: int) -> None:
+def test_queries_are_distinguished_from_keys(dropout: float, keys: int) -> None:
     torch.manual_seed(0)
     source, target = TorchAttention(dropout), KerasAttention(dropout)
     given = (numbers(4, 5, 12), numbers(4, keys, 12))

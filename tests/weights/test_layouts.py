@@ -27,7 +27,7 @@ def pair(source, target):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("stated", [(), (0,), (1,), (0, 1)])
 @pytest.mark.parametrize("given", [True, False])
-def test_layouts_that_are_not_told(other, turned, stated, given):
+def test_layouts_that_are_not_stated(other, turned, stated, given):
     names = ("keras", other) if turned else (other, "keras")
     models = [m if n in stated else parity.wrap(m.obj) for n, m in enumerate(pair(*names))]
     inputs = (NHWC if turned else NCHW) if given else None

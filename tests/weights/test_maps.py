@@ -148,7 +148,7 @@ def test_parity_does_not_hide_what_was_not_moved(name: str) -> None:
 
 
 @each_gate
-def test_what_has_the_numbers_already_needs_no_moving(name: str) -> None:
+def test_what_has_the_values_already_needs_no_moving(name: str) -> None:
     source, target = TorchGate(), nets.shuffled(GATES[name](), INPUTS)
     names = named(parity.transfer(source, target, INPUTS))
     numbers = [getattr(source, name).detach().numpy().T for name in NAMES]
@@ -158,7 +158,7 @@ def test_what_has_the_numbers_already_needs_no_moving(name: str) -> None:
     assert parity.transfer(source, target, INPUTS).verdict == "parity"
 
 
-def test_axes_are_taken_as_told() -> None:
+def test_axes_are_taken_as_stated() -> None:
     source, target = TorchGate(), nets.shuffled(TensorFlowGate(), INPUTS)
     pairs = entries(named(parity.transfer(source, target, INPUTS)))
     pairs[2]["axes"] = [0, 1]

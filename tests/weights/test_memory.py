@@ -28,7 +28,7 @@ def sides():
             yield Side(adapter.record(model, given), adapter.tensors(model.obj), {})
 
 
-def test_strides_tell_what_addresses_tell():
+def test_strides_show_what_addresses_show():
     seen = 0
     for side in sides():
         for part in side.all_parts():

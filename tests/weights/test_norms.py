@@ -56,7 +56,7 @@ def test_one_channel_and_several_with_the_same_momentum(source, target, width):
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_another_momentum_is_told_in_both_conventions(source, target):
+def test_another_momentum_is_stated_in_both_conventions(source, target):
     words = {"torch": "momentum {:g} in torch", "chainer": "decay {:g} in chainer"}
     words["keras"] = "momentum {:g} in tensorflow"
     shown = [

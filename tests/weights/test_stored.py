@@ -63,7 +63,7 @@ def test_what_keras_2_writes(tmp_path, target):
 
 
 @pytest.mark.parametrize(("source", "target"), [one for one in EVERY if one[0] != "chainer"])
-def test_trunks_of_the_same_shapes_are_told_apart_by_their_names(tmp_path, source, target):
+def test_trunks_of_the_same_shapes_are_distinguished_by_their_names(tmp_path, source, target):
     inputs = RNG.normal(size=(3, 4)).astype("f")
     result, report = through_file(tmp_path, nets.TRUNKS, source, target, inputs)
     assert report.verdict == "parity", f"{result}\n{report}"
@@ -71,7 +71,7 @@ def test_trunks_of_the_same_shapes_are_told_apart_by_their_names(tmp_path, sourc
 
 
 @pytest.mark.parametrize("target", ["torch", "keras"])
-def test_names_that_tell_nothing_are_taken_in_their_order_and_told(tmp_path, target):
+def test_names_that_say_nothing_are_taken_in_their_order_and_reported(tmp_path, target):
     inputs = RNG.normal(size=(3, 4)).astype("f")
     result, _ = through_file(tmp_path, nets.TRUNKS, "chainer", target, inputs)
     words = "taken in the order of their names; give the source's model too"
@@ -183,7 +183,7 @@ def test_a_file_with_its_model_is_proved(saved):
     assert len(result.table.rows) == 10
 
 
-def test_a_file_that_contradicts_the_model_is_told(saved):
+def test_a_file_that_contradicts_the_model_is_reported(saved):
     _, path, _ = saved
     with np.load(path) as loaded:
         arrays = dict(loaded)

@@ -15,7 +15,7 @@ RANDOM = np.random.default_rng(8)
 
 
 @given(st.data())
-def test_splits_and_permutations_are_found_where_numbers_repeat(data):
+def test_splits_and_permutations_are_found_where_values_repeat(data):
     fine = data.draw(st.lists(st.integers(2, 5), min_size=2, max_size=4), label="fine")
     axes = data.draw(st.permutations(range(len(fine))), label="axes")
     array = np.random.default_rng(data.draw(st.integers(0, 99))).standard_normal(fine)
@@ -52,7 +52,7 @@ def test_of_the_features_of_a_real_dense_layer():
     assert arrangement(kernel, kernel) is None
 
 
-def test_a_real_kernel_that_was_reshaped_is_told():
+def test_a_real_kernel_that_was_reshaped_is_reported():
     kernel = numbers(24, 16, 8, 8)
     kernel.flat[:40] = kernel.flat[40:80]
     wrong = kernel.reshape(8, 8, 16, 24).transpose(3, 2, 0, 1)
@@ -64,7 +64,7 @@ def test_a_real_kernel_that_was_reshaped_is_told():
     assert kind(convolution(kernel), convolution(wrong), numbers(2, 16, 9, 11)) == "weight-reshaped"
 
 
-def test_the_end_of_a_row_at_a_number_that_is_there_twice():
+def test_the_end_of_a_row_at_a_value_that_is_there_twice():
     array = np.random.default_rng(14).standard_normal((2, 4, 4, 2))
     array.flat[1] = array.flat[9]
     target = array.transpose(3, 0, 1, 2).reshape(2, 4, 4, 2)

@@ -97,7 +97,7 @@ def test_a_mask_that_does_not_hide_in_the_reference():
     assert (cause.kind, cause.parameters["value"][0]) == ("attention-mask-value", -5.0)
 
 
-def test_a_number_too_small_to_hide_anything_is_told_with_its_size():
+def test_a_number_too_small_to_hide_anything_is_stated_with_its_size():
     def masked(fill):
         hidden = tensor(1.0 * ~CAUSAL.numpy())
         return lambda x: (x + fill * hidden).softmax(-1)

@@ -9,7 +9,7 @@ from tests.unit.causes.told import cause_of, compared, numbers, tensor
 X = numbers(5, 6)
 
 
-def test_noise_added_to_a_weight_is_not_called_other_numbers_in_it():
+def test_noise_added_to_a_weight_is_not_called_other_values_in_it():
     means, deviations, noise = (tensor(numbers(6, 4)) for _ in range(3))
 
     def layer(noisy):
@@ -23,7 +23,7 @@ def test_noise_added_to_a_weight_is_not_called_other_numbers_in_it():
     assert "mul, add computes from it" in cause.summary
 
 
-def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_numbers():
+def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_values():
     start, weight = tensor(numbers(4, 6)), tensor(numbers(6, 6))
 
     def first_state(epsilon):

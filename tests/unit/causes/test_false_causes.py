@@ -53,7 +53,7 @@ def test_a_value_that_is_had_back_is_no_operation_more():
     assert "op-extra" not in confirmed(policy(True), policy(False), OBS, numbers(5, 4))
 
 
-def test_prior_and_posterior_exchanged_are_not_told_by_lines_that_read_the_same():
+def test_prior_and_posterior_exchanged_are_not_stated_by_lines_that_read_the_same():
     prior, posterior = (tensor(numbers(6, 8)) for _ in range(2))
 
     def kl(exchanged):

@@ -91,7 +91,7 @@ def test_the_scale_of_noise_is_not_called_the_inputs():
     assert divergence.cause.summary.startswith("the noise is")
 
 
-def test_a_mean_that_was_taken_off_before_is_not_told_as_none():
+def test_a_mean_that_was_taken_off_before_is_not_reported_as_none():
     mean, deviation = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
 
     def whitened(least):

@@ -91,7 +91,7 @@ def test_parts_joined_in_another_order():
     assert kind(joined((0, 1, 2)), joined((2, 0, 1)), ROWS) == "concat-order"
 
 
-def test_heads_taken_apart_otherwise():
+def test_heads_split_otherwise():
     query, key = tensor(numbers(12, 12)), tensor(numbers(12, 12))
 
     def scores(split):
@@ -225,7 +225,7 @@ def test_a_matrix_of_each_sample_that_is_applied_transposed(product):
 
 
 @pytest.mark.parametrize("reference", ["torch", "tensorflow"])
-def test_a_flatten_is_told_in_the_layout_of_the_reference(reference):
+def test_a_flatten_is_stated_in_the_layout_of_the_reference(reference):
     """(NHWC, NCHW) where channels are last in the reference, and the other way round."""
     weights = numbers(60, 7)
 

@@ -172,7 +172,7 @@ def test_statistics_that_are_computed_before_they_are_read():
     assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 1e-3)})
 
 
-def test_the_bias_of_a_product_of_standardised_numbers_is_no_offset_of_a_norm():
+def test_the_bias_of_a_product_of_standardised_values_is_no_offset_of_a_norm():
     x = (X - X.mean()) / X.std()
     cause = cause_of(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
     assert (cause.kind, cause.alternatives) == ("bias-missing", ())

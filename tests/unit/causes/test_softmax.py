@@ -27,7 +27,7 @@ def test_another_axis_by_hand():
     assert (cause.kind, cause.parameters["axis"]) == ("softmax-axis", (-1, 0))
 
 
-def test_flattened_axes_are_told_in_the_references_numbers():
+def test_flattened_axes_are_stated_in_the_references_numbers():
     z = numbers(3, 4, 5)
     cause = cause_of(
         lambda z: torch.sin(z).softmax(-1),
@@ -128,7 +128,7 @@ def compared(reference, candidate, x):
 
 
 @pytest.mark.parametrize("as_candidate", [True, False])
-def test_what_a_call_transposes_inside_is_told_as_its_line_gives_it(as_candidate):
+def test_what_a_call_transposes_inside_is_stated_as_its_line_gives_it(as_candidate):
     def transposing(x):
         y = torch.tanh(x)
         return y.transpose(1, 2).softmax(-1).transpose(1, 2)
@@ -145,7 +145,7 @@ def test_what_a_call_transposes_inside_is_told_as_its_line_gives_it(as_candidate
     )
 
 
-def test_each_axis_is_told_with_the_shape_that_it_is_of():
+def test_each_axis_is_stated_with_the_shape_that_it_is_of():
     def channels_last(x):
         y = torch.tanh(x).permute(0, 2, 3, 1)
         return y.softmax(1)

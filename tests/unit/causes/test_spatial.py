@@ -151,7 +151,7 @@ def test_a_window_is_read_off_what_it_gives(kind_):
     assert np.allclose(slid(x, found, kernel), slid(x, window, kernel))
 
 
-def test_no_window_is_read_off_other_numbers():
+def test_no_window_is_read_off_other_values():
     random = np.random.default_rng(1)
     x = random.standard_normal((2, 3, 11, 13))
     guess = Slide("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))

@@ -28,7 +28,7 @@ def test_a_bias_that_is_missing_or_added_twice():
     assert kind(dense(), dense(bias=2 * BIAS), X) == "bias-doubled"
 
 
-def test_a_bias_of_other_numbers():
+def test_a_bias_of_other_values():
     assert kind(dense(), dense(bias=numbers(6, scale=2.0)), X) == "weight-values"
 
 
@@ -56,7 +56,7 @@ def test_weights_of_two_layers_swapped():
     assert kind(model(one, two), model(two, one), X) == "weight-swapped"
 
 
-def test_one_row_of_other_numbers():
+def test_one_row_of_other_values():
     other = WEIGHT.copy()
     other[2] += 1
     cause = cause_of(dense(), dense(weight=other), X)
