@@ -109,7 +109,7 @@ def test_what_only_all_of_many_samples_show():
 
 
 def test_a_mask_that_is_missing_in_a_long_recurrence():
-    """Many operations: few of the runs that others get would be too few to tell."""
+    """Many operations: few of the runs that others get would be too few to decide."""
     u = rng.normal(size=(8, 8)).astype("f") / np.sqrt(np.float32(8))
 
     def reference(x):

@@ -1,4 +1,4 @@
-"""What tells that graphs draw by another law than their code: each kind of number by itself."""
+"""What shows that graphs draw by another law than their code: each kind of number by itself."""
 
 from __future__ import annotations
 

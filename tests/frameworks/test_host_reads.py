@@ -1,4 +1,4 @@
-"""Numbers that Python takes out of a model: followed where they come back unchanged."""
+"""Values that Python takes out of a model: followed where they come back unchanged."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def arrays(output: Any) -> list[np.ndarray]:
 
 
 def assert_replays(tape: Tape) -> None:
-    """What is read or handed on replays to the bit, and in float64 to its neighbourhood.
+    """What is read or passed on replays to the bit, and in float64 to its neighbourhood.
 
     On some machines a kernel rounds an element otherwise, by where in memory it lies.
     """

@@ -1,4 +1,4 @@
-"""A framework that parity has never met is one file: it is compared, and takes and gives weights.
+"""A framework that parity has never seen is one file: it is compared, and takes and gives weights.
 
 `toy.py` holds a small array library and its adapter; nothing else in this repository knows of it.
 """

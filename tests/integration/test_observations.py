@@ -395,7 +395,7 @@ def test_a_failure_replays(searched, pytester, workers, candidate):
     assert run.returncode == 1, run.stdout + run.stderr
     assert "the saved observation:" in run.stdout
     assert smallest_of(run.stdout) == shown
-    # and is gone when the model is mended
+    # and is gone when the model is fixed
     healed = pytester.path / "nets.py"
     healed.write_text(NETS.replace(".clip(-0.97, 0.97)", "").replace("x > 1.5", "x > 99"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)

@@ -196,7 +196,7 @@ def test_a_function_of_a_module_with_two_frameworks_is_reported_with_both():
     torch = pytest.importorskip("torch")
     tf = pytest.importorskip("tensorflow")
     space = {"torch": torch, "tf": tf, "__name__": "nets"}
-    exec("def port(x): return abs(x)", space)  # its own code tells neither
+    exec("def port(x): return abs(x)", space)  # its own code points to neither
     with pytest.raises(ModelError) as caught:
         parity.wrap(space["port"])
     assert str(caught.value) == (

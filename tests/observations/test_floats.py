@@ -58,7 +58,7 @@ def test_an_image_of_bytes_holds_every_byte() -> None:
 
 
 def test_values_have_all_their_digits() -> None:
-    """Numbers of few digits would pass a cast to half precision unharmed."""
+    """Values of few digits would pass a cast to half precision unharmed."""
     kept = []
     holds(lambda drawn: kept.append(np.mean(drawn == drawn.astype("f2"))), arrays((7,), batch=3))
     assert np.median(kept) < 0.3

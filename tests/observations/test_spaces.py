@@ -178,7 +178,7 @@ def test_one_element_shrinks_and_leaves_the_others_simple() -> None:
     ]
 
 
-# --- where the numbers come from -----------------------------------------------------------------
+# --- where the values come from ------------------------------------------------------------------
 
 # Hypothesis itself keeps and restores NumPy's global state.
 KEPT = {"Generator", "PCG64", "SeedSequence", "BitGenerator", "seed", "get_state", "set_state"}

@@ -88,7 +88,7 @@ def test_a_fault_changes_outputs_and_one_node(kind):
 
 
 def same_operation(a: Node, b: Node) -> bool:
-    """Whether nothing but the shape, which follows from what they read, tells them apart."""
+    """Whether they differ in nothing but the shape, which follows from what they read."""
     unchanged = a.options is b.options and a.weights is b.weights
     return unchanged and (a.kind, a.inputs) == (b.kind, b.inputs)
 

@@ -23,7 +23,7 @@ from parity.rl import special
 
 @dataclass(frozen=True)
 class Case:
-    """Sizes and a seed: `batch` of states, `n` actions, `m` atoms; `scale` of the numbers."""
+    """Sizes and a seed: `batch` of states, `n` actions, `m` atoms; `scale` of the values."""
 
     seed: int
     batch: tuple[int, ...]
@@ -101,10 +101,10 @@ def kills(mutant: Mutant) -> bool:
 
 
 def same(found: Any, expected: Any, scale: float = 1e-3) -> None:
-    """Asserts equal shapes, and numbers equal to some hundred roundings of the largest.
+    """Asserts equal shapes, and values equal to some hundred roundings of the largest.
 
     Args:
-        scale: of what the numbers were made of, where that may be larger, as in a difference.
+        scale: of what the values were made of, where that may be larger, as in a difference.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape, (found.shape, expected.shape)

@@ -146,7 +146,9 @@ def check_special(book: Any, case: Case) -> None:
     np.testing.assert_allclose(
         book.beta_cdf(place, x, np.ones_like(x)), place**x, rtol=1e-9, atol=1e-13
     )
-    y = np.clip(y, 1.0, None)  # a density without a pole: its quantiles tell their probabilities
+    y = np.clip(
+        y, 1.0, None
+    )  # a density without a pole: its quantiles determine their probabilities
     x = np.clip(x, 1.0, None)
     again = book.beta_cdf(book.beta_quantile(place, x, y), x, y)
     np.testing.assert_allclose(again, place, rtol=1e-9)

@@ -168,7 +168,7 @@ def test_saturated_actions_there_and_by_the_formula() -> None:
     D = torch.distributions
     plain = D.TransformedDistribution(D.Normal(torch.zeros(1), torch.ones(1)), D.TanhTransform())
     assert plain.log_prob(torch.ones(1)).isnan().all()
-    # a sample of u = 20 is 1.0 exactly; only what it was before tells its density
+    # a sample of u = 20 is 1.0 exactly; only what it was before determines its density
     before = np.array([[20.0]])
     assert np.tanh(before) == 1.0
     assert np.isfinite(formula.log_prob_before(before)).all()

@@ -1,4 +1,4 @@
-"""Small pairs of torch models for the rules: distinct sizes, signed numbers, random weights."""
+"""Small pairs of torch models for the rules: distinct sizes, signed values, random weights."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 
 
 def shuffled(x: torch.Tensor) -> torch.Tensor:
-    """The same numbers: mean, norm, extremes and histogram agree; not one row does."""
+    """The same values: mean, norm, extremes and histogram agree; not one row does."""
     return network(x)[[3, 0, 4, 1, 2]]
 
 
@@ -179,7 +179,7 @@ def softmax_over(axis: int) -> Any:
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_square_arrays_hide_no_axis(axis: int) -> None:
-    """Where two axes have one length, the shape says nothing: the numbers do."""
+    """Where two axes have one length, the shape shows nothing: the values do."""
     batch_of_six = np.random.default_rng(5).standard_normal((6, 7)).astype("f")
     report = compare(softmax_over(2), softmax_over(axis), inputs=batch_of_six)
     assert report.verdict == "diverged" and sites(report) == [("softmax", "softmax")]

@@ -1,4 +1,4 @@
-"""Constants computed in float32 are apart all over; one element that differs is a fault."""
+"""Constants computed in float32 differ everywhere; one element alone that differs is a fault."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Model = Callable[[torch.Tensor], torch.Tensor]
 
 
 def edge(x: torch.Tensor) -> torch.Tensor:
-    """A number that is 0 as it runs and above it in float64."""
+    """A value that is 0 as it runs and above it in float64."""
     return (1 + 0 * x) * torch.tensor(0.1) * torch.tensor(10.0) - 1
 
 
@@ -110,7 +110,7 @@ def test_such_lists_may_lose_digits_in_either_model() -> None:
 
 
 def beside(others: Callable[[torch.Tensor], torch.Tensor]) -> Model:
-    """Such a list whose length is the same, and which holds other numbers as well."""
+    """Such a list whose length is the same, and which holds other values as well."""
     return lambda x: torch.cat([listed(torch.tanh(x @ WEIGHTS), x), others(x)])
 
 

@@ -1,4 +1,4 @@
-"""A norm is named where the tape has one: standard normal numbers look like what one gives."""
+"""A norm is named where the tape has one: standard normal values look like what one gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weight is said to hold other numbers where it does, not what is computed of it or looked up."""
+"""A weight is said to hold other values where it does, not what is computed or read from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cause is not confirmed where something else in the models gives the same numbers."""
+"""A cause is not confirmed where something else in the models gives the same values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order is told of what is ordered: places that are shifted are no heads, rows no channels."""
+"""An order is stated of what is ordered: shifted places are no heads, rows no channels."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Property:
 
 
 class Parameters:
-    """As a distribution of TensorFlow Probability's tells what it is made of."""
+    """As a distribution of TensorFlow Probability says what it is made of."""
 
     def __init__(self, loc: Any) -> None:
         self._loc = loc
@@ -279,7 +279,7 @@ def test_an_object_that_holds_itself_ends() -> None:
 
 
 def test_a_number_that_python_computed_is_judged_by_what_it_was() -> None:
-    """It has no float64: a difference like rounding's is not told from a fault."""
+    """It has no float64: a difference as small as rounding cannot be distinguished from a fault."""
 
     def scaled(factor: float) -> Build:
         return lambda h: float(tf.reduce_mean(h * h)) * 3.7 * factor

@@ -1,4 +1,4 @@
-"""Outputs that are one number, or one row, but for rounding show nothing of what is before them."""
+"""Outputs that are one value, or one row, up to rounding show nothing of what is before them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_constant_that_absorbs_is_no_rounding(
 
 
 def test_a_tie_that_rounding_turns_is_no_regime() -> None:
-    """The scores of two actions are one number but for the order of a sum."""
+    """The scores of two actions are one value up to the order of a sum."""
     x = draw.standard_normal((400, 7)).astype("f")
 
     def reference(x: torch.Tensor) -> torch.Tensor:
@@ -103,7 +103,7 @@ def test_a_tie_that_rounding_turns_is_no_regime() -> None:
 
 
 class Counting(torch.nn.Module):
-    """A share of positive numbers, counted step by step in `kind`."""
+    """A share of positive values, counted step by step in `kind`."""
 
     def __init__(self, kind: torch.dtype) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Of outputs of two shapes it is told how the one comes of the other, and nothing untrue."""
+"""For outputs of two shapes the report says how one comes from the other, and nothing untrue."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_weights_whose_bits_are_cut_are_no_table() -> None:
 
 
 def test_a_table_of_another_length_in_float64_is_what_ran() -> None:
-    """Which numbers stay the same by a tenth of ten of them is a matter of rounding."""
+    """Which values stay the same by a tenth of ten of them is a matter of rounding."""
     places = np.maximum(np.arange(3000, dtype="f") - 5, 0) / 7
     held = torch.from_numpy(np.sin(places[places * np.float32(0.1) * 10 == places]))
 

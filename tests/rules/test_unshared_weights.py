@@ -1,4 +1,4 @@
-"""Models that share no weights are told so, once, in every framework; others are not."""
+"""Models that share no weights are reported as such, once, in every framework; others are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about verdicts: what was not compared is told, and what proves nothing is no parity."""
+"""Rules about verdicts: what was not compared is stated, and what proves nothing is no parity."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_missing_output_that_is_skipped_would_pass(monkeypatch: pytest.MonkeyP
 
 
 def test_names_that_do_not_fit_are_not_guessed_by_position() -> None:
-    """Of two outputs one has the same name; the others are told, not paired."""
+    """Of two outputs one has the same name; the others are reported, not paired."""
 
     def renamed(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"q": two_heads(x)["q"], "baseline": two_heads(x)["value"]}
@@ -169,7 +169,7 @@ def deep(*, first: str = "tanh", second: str = "tanh", head: int = 1, branch: fl
 
 
 def test_all_independent_divergences_in_one_run() -> None:
-    """Mending one fault to be shown the next is a day's work for what one run can say."""
+    """Fixing one fault only to be shown the next is a day's work for what one run can say."""
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid"), ("tanh", "elu"), ("softmax", "softmax")]
     # each was confirmed: with the reference's value put in, what follows agrees

@@ -1,4 +1,4 @@
-"""What a result says beside its numbers: the order of fields, members as keys, classes."""
+"""What a result says besides its values: the order of fields, members as keys, classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that an object keeps to itself, and data that is no leaf: keys, units, sparse entries."""
+"""Values that an object keeps to itself, and data that is no leaf: keys, units, sparse entries."""
 
 from __future__ import annotations
 

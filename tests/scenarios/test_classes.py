@@ -130,7 +130,7 @@ def test_a_mask_may_be_written_otherwise_but_must_hide_the_same(values, softmax)
 @pytest.mark.parametrize("hidden", [-1e9, -2.4e38, torch.finfo(torch.float32).min, -torch.inf])
 @pytest.mark.parametrize("added", [True, False])
 def test_a_mask_that_hides_little_is_no_rounding_of_one_that_hides(hidden, added):
-    """In float32 what the two are apart may be infinite, and in float64 merely huge."""
+    """In float32 the difference of the two may be infinite, and in float64 merely huge."""
     inputs = random.normal(size=(4, 2, 5, 5)).astype("float32")
     future = torch.triu(torch.ones(5, 5), 1).bool()
 

@@ -1,6 +1,6 @@
 """Seed 003: the examples of custom models, torch against Keras: parity, and the fault found.
 
-Each is searched with the observations that it gives; a failure is told on the smallest of them.
+Each is searched with the observations that it gives; a failure is reported on the smallest of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUICK = hypothesis.settings(
 
 @dataclass(frozen=True)
 class Example:
-    """What its fault is to be told as.
+    """What its fault is to be reported as.
 
     Attributes:
         reference, candidate: the lines at which the models part.

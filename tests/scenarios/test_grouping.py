@@ -1,4 +1,4 @@
-"""One line that is wrong many times is told once."""
+"""One line that is wrong many times is reported once."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def torch_vision(shared=True):
 
 
 def furthest(source, target):
-    """How far the outputs are apart, and how large they are, for logits and value."""
+    """By how much the outputs differ, and how large they are, for logits and value."""
     expected = [output.detach().numpy() for output in source(torch.from_numpy(IMAGES))]
     found = [output.numpy() for output in target(IMAGES)]
     return [(np.abs(a - b).max(), np.abs(a).max()) for a, b in zip(expected, found, strict=True)]

@@ -1,4 +1,4 @@
-"""What is told without an array of an output's size is what the whole arrays tell."""
+"""What is concluded without an array of an output's size is what the whole arrays show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Output = tuple[Array, Array]
 
 
 def outputs(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
-    """Two outputs as they ran and in float64, apart by more or less than their rounding."""
+    """Two outputs as they ran and in float64, which differ by more or less than their rounding."""
     for shape in SHAPES:
         for distance in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
             exact = random.normal(size=shape) * 10.0 ** random.integers(-6, 6)
@@ -28,7 +28,7 @@ def outputs(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
 
 
 def strange(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
-    """The same, with numbers that are none, or may be a mask's."""
+    """The same, with values that are not finite, or may be a mask's."""
     for number in (np.nan, np.inf, -np.inf, -1e9, np.finfo("f").min, 1e9):
         for at in range(4):
             sides = [random.normal(size=(6, 5)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The gate's rules: each is broken once, and told in the right words; rounding breaks none."""
+"""The gate's rules: each is broken once, and reported in the right words; rounding breaks none."""
 
 from dataclasses import replace
 from datetime import date
@@ -111,8 +111,8 @@ def test_what_is_the_same_or_better_is_no_failure():
     ("was", "now"),
     [
         ((1e-6, 2e-6), (7.9e-6, 2e-6)),  # 4 times the rounding
-        ((0.0, 0.0), (1.8e-6, 1e-7)),  # numbers that came out equal by luck
-        ((1e-7, 2e-7), (3e-6, 4e-6)),  # few numbers whose rounding was small by luck
+        ((0.0, 0.0), (1.8e-6, 1e-7)),  # values that came out equal by luck
+        ((1e-7, 2e-7), (3e-6, 4e-6)),  # few values whose rounding was small by luck
     ],
 )
 def test_rounding_is_let_pass(was, now):

@@ -1,4 +1,4 @@
-"""Fingerprints: no permutation changes them, no difference escapes, few numbers prove nothing."""
+"""Fingerprints: no permutation changes them, no difference escapes, few values prove nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which divergences are told as one."""
+"""Which divergences are reported as one."""
 
 from __future__ import annotations
 

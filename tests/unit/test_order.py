@@ -76,7 +76,7 @@ def test_length_one_merges_nothing() -> None:
 
 
 def test_an_arrangement_that_is_no_axis_order_is_refused() -> None:
-    """(actions, atoms) read as (atoms, actions): the numbers are the same, their places are not."""
+    """(actions, atoms) read as (atoms, actions): the values are the same, their places are not."""
     reference = distinct(2, 3, 5)
     assert fingerprint(reference).agrees(fingerprint(reference.reshape(2, 5, 3)), SAME)
     assert found(reference, reference.reshape(2, 5, 3)) is None
@@ -169,7 +169,7 @@ def test_an_array_of_many_axes_is_no_search() -> None:
 
 @st.composite
 def laid_out(drawer: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    """An array and the same numbers with axes permuted, then neighbours merged or ones added."""
+    """An array and the same values with axes permuted, then neighbours merged or ones added."""
     shape = drawer(st.lists(st.integers(1, 5), max_size=4))
     reference = np.random.default_rng(drawer(st.integers(0, 99))).standard_normal(shape)
     other = reference.transpose(drawer(st.permutations(range(len(shape)))))

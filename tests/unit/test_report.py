@@ -31,7 +31,7 @@ ANSI = re.compile(r"\x1b\[")
 
 
 class Deep(nn.Module):
-    """Many layers of long names, and what prints badly: NaN, zeros, huge and tiny numbers."""
+    """Many layers of long names, and what prints badly: NaN, zeros, huge and tiny values."""
 
     def __init__(self, wrong: tuple[int, ...] = (), scale: float = 1.0) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def body(x, slope):
 
 
 def sorted_inside(slope=0.1):
-    """Works on the samples by their first number, and undoes that."""
+    """Sorts the samples by their first value, and undoes that."""
 
     def net(x):
         order = torch.argsort(x[:, 0], descending=True)
@@ -149,7 +149,7 @@ def test_samples_that_cannot_be_changed_are_not_followed():
 
 
 def test_a_value_that_alone_leads_out_of_what_an_operation_takes():
-    """Two scales make up for each other: with the second mended alone there is no probability."""
+    """Two scales make up for each other: with the second fixed alone there is no probability."""
 
     def net(first, second):
         def forward(x):

@@ -57,7 +57,7 @@ def test_histograms_count_everything_finite() -> None:
     assert [sum(found["values"][side]) for side in ("reference", "candidate")] == [1200, 1199]
     assert [len(found["values"][side]) for side in ("reference", "candidate")] == [BINS, BINS]
     assert found["values"]["edges"][0] == pytest.approx(reference.min(), rel=1e-6)
-    # a bias: all differences are one number but for rounding, and stand in the middle
+    # a bias: all differences are one value up to rounding, and stand in the middle
     assert sum(found["differences"]["counts"][BINS // 2 - 1 : BINS // 2 + 1]) == 1199
     assert found["differences"]["edges"][0] == pytest.approx(0.25)
 

@@ -335,7 +335,7 @@ def test_the_report_has_it_where_there_is_no_parity() -> None:
 def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = plain(nn.ELU()), plain(nn.Tanh())
     assert len(parity.structure(*pair, inputs=FEATURES).differences) == 1
-    # no framework tells a number in this form today
+    # no framework states a number in this form today
     monkeypatch.setitem(single_operations._READERS, "elu", lambda graph, op: float(op.kind))
     with pytest.warns(UserWarning, match="the structure of elu could not be read: ValueError"):
         report = parity.compare(*pair, inputs=FEATURES)

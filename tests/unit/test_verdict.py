@@ -135,7 +135,7 @@ def test_a_divergence_names_both_operations() -> None:
     ],
 )
 def test_another_shape_is_a_divergence_and_the_search_ends(candidate: Any) -> None:
-    """Equal numbers, but a shape that broadcasts: a loss over (5, 1) and (5,) is another loss."""
+    """Equal values, but a shape that broadcasts: a loss over (5, 1) and (5,) is another loss."""
     for models in (
         (lambda x: dense(x).sum(1, keepdim=True), candidate),
         (candidate, lambda x: dense(x).sum(1, keepdim=True)),
@@ -161,7 +161,7 @@ def test_one_tensor_returned_for_two_outputs() -> None:
 
 
 def test_nan_in_the_working_precision_alone_is_a_divergence() -> None:
-    """What overflows in float32 and not in float64: the users' numbers are what counts."""
+    """What overflows in float32 and not in float64: the users' values are what counts."""
     large = X.copy() * 100
     report = compare(
         lambda x: torch.softmax(x, 1),

@@ -103,7 +103,7 @@ def test_a_norm_of_little_variance_is_its_decomposition(seed):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_epsilon_that_is_off_by_a_thousandth_is_seen_through_a_fused_norm(turned):
-    """A mean that the fused norm tells besides is part of the norm on both sides."""
+    """A mean that the fused norm returns as well is part of the norm on both sides."""
     models = [residual_net(fused, 0), residual_net(by_hand(1.001e-5), 0)]
     report = compare(*(models[::-1] if turned else models), 1e6 * SMALL)
 

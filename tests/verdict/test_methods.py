@@ -1,4 +1,4 @@
-"""The benchmark's renderings of other people's rules, on numbers worked out by hand."""
+"""The benchmark's renderings of other people's rules, on values worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parameter that is another, with an effect as small as rounding's, is told as what it is."""
+"""A parameter that differs, with an effect as small as rounding's, is reported as what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script in float32 that computes log(1 + exp(x)) loses small numbers where nothing looks."""
+"""A script in float32 that computes log(1 + exp(x)) loses small values where nothing looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transfer that diverges tells why and what would help; forced, it writes what was paired."""
+"""A transfer that diverges says why and what would help; forced, it writes what was paired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong is told, the target stays as it was, and no file is half written."""
+"""What goes wrong is reported, the target stays as it was, and no file is half written."""
 
 from __future__ import annotations
 

@@ -931,7 +931,7 @@ def test_a_write_that_fails_at_its_end_leaves_the_old_file(
 
 
 def test_arrays_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
-    """The headers tell shapes; an array that is not asked for may even be damaged."""
+    """The headers state shapes; an array that is not asked for may even be damaged."""
     many = 10_000
     write_weights(tmp_path / "w.npz", {"good": np.ones(many), "bad": np.full(many, 7.0)})
     data = (tmp_path / "w.npz").read_bytes()

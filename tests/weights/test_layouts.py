@@ -1,4 +1,4 @@
-"""Layouts of images that nobody told: found out by running, and never guessed past a failure."""
+"""Layouts of images that nobody stated: found out by running, and never guessed past a failure."""
 
 from __future__ import annotations
 

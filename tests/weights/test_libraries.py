@@ -17,7 +17,7 @@ HIDDEN = "EmpiricalNormalization"
 # Chainer's LowerTriangularMatrix has no float64: what rounding leaves there may stay unproved.
 UNPROVED = "FCQuadraticStateQFunction"
 TOLD = [name for name in libraries.PAIRS if name != HIDDEN]
-# What a file alone does not tell: cells, kernels of two tensors, a variance of no layer.
+# What a file alone does not show: cells, kernels of two tensors, a variance of no layer.
 IN_FILES = [
     name
     for name in TOLD
@@ -80,7 +80,7 @@ def test_the_epsilons_as_shipped_differ_and_can_be_taken_up():
 
 
 def test_what_pfrl_does_not_construct():
-    """Left out above; whoever mends it in PFRL finds it here."""
+    """Left out above; whoever fixes it in PFRL finds it here."""
     with pytest.raises(NotImplementedError):
         pfrl.q_functions.FCLSTMSAQFunction(7, 3, 11, 2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):

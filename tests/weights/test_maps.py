@@ -26,7 +26,7 @@ def drawn(*shape: int) -> Any:
     return RNG.normal(size=shape).astype("f")
 
 
-# One gate in two forms that are equal in numbers and in no operation: nothing tells the partners.
+# One gate in two forms, equal in values and in no operation: nothing determines the partners.
 # Of two gates with scales of one size, not even what is left over does.
 
 
@@ -110,7 +110,7 @@ def entries(names: list[str]) -> list[dict[str, Any]]:
 
 @each_gate
 def test_a_map_pairs_what_the_tool_does_not(name: str) -> None:
-    """The square is written as it is or transposed: running both tells which."""
+    """The square is written as it is or transposed: running both decides which."""
     source, target = TorchGate(), nets.shuffled(GATES[name](), INPUTS)
     first = parity.transfer(source, target, INPUTS)
     assert first.verdict == "diverged" and not first.written

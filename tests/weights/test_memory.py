@@ -1,4 +1,4 @@
-"""What keeps a transfer small: weights that are told by strides, and never kept in float64."""
+"""What keeps a transfer small: weights recognised by their strides, and never kept in float64."""
 
 from __future__ import annotations
 

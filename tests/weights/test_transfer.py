@@ -69,7 +69,7 @@ def test_lstm(source, target):
     given = nets.both(nets.LSTMS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
     result = parity.transfer(*given)
     assert result.verdict == "parity"
-    two_biases = {source, target} == {"torch", "chainer"}  # which are kept apart
+    two_biases = {source, target} == {"torch", "chainer"}  # which are kept separate
     assert len(result.table.rows) == (10 if two_biases else 8)
 
 
@@ -446,7 +446,7 @@ def test_the_layer_norm_of_keras_2(epsilon):
 
 
 def test_a_recurrence_behind_a_flatten():
-    """What enters it is permuted, though each framework takes the turns of its loop apart."""
+    """What enters it is permuted, though each framework splits the turns of its loop."""
 
     class Frames(torch.nn.Module):
         def __init__(self):

@@ -12,7 +12,7 @@ import parity
 from tests.weights import written_cells as w
 
 GRU, LSTM, RNN = (partial(w.TorchCell, kind) for kind in ("GRU", "LSTM", "RNN"))
-# As wide as the state too: by its width alone what enters is not told from the state.
+# As wide as the state too: by its width alone what enters is not distinguished from the state.
 WIDTHS = (6, w.UNITS)
 CASES = {
     "gru, split": (GRU, w.SplitGRU, 2),
@@ -105,7 +105,7 @@ def test_a_loop_over_what_is_joined() -> None:
 
 
 def test_gates_in_another_order_are_read_by_what_they_do() -> None:
-    """The order differs between the two; what is told is the cell's arithmetic alone."""
+    """The order differs between the two; what is reported is the cell's arithmetic alone."""
     split, joined = w.SplitLSTM(6), w.JoinedLSTM(6)
     result = parity.transfer(split, joined, inputs_of(3, 6))
     assert result.verdict == "parity", str(result)

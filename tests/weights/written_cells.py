@@ -1,6 +1,6 @@
 """Cells that are written out, one step at a time, as people write them in each framework.
 
-Each takes `x, h` or `x, h, c` and returns a head's numbers and the new state.
+Each takes `x, h` or `x, h, c` and returns a head's values and the new state.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._curves import Curve
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(6, 7)
+X = values(6, 7)
 ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)
-FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
+FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
 
 
 def network(activation):
@@ -104,8 +104,8 @@ def test_a_slope_rounded_to_float32_is_no_other_slope():
 
 
 def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
-    """Where inputs are generated, fewer numbers may be selected than there were."""
-    w = tensor(numbers(16, 8))
+    """Where inputs are generated, fewer values may be selected than there were."""
+    w = tensor(values(16, 8))
 
     def guarded(least):
         def run(x):

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-Q, K, V = (numbers(3, 2, 6, 5) for _ in range(3))
+Q, K, V = (values(3, 2, 6, 5) for _ in range(3))
 CAUSAL = torch.tril(torch.ones(6, 6)) > 0
-TABLE = tensor(numbers(9, 5))
+TABLE = tensor(values(9, 5))
 
 
 def attention(scale=5**-0.5, mask=None, fill=-torch.inf):
@@ -69,7 +69,7 @@ def test_a_mask_of_something_else_is_not_named():
 
 
 def test_positions():
-    x = numbers(4, 6, 5)
+    x = values(4, 6, 5)
     padded = torch.tensor([[0, 0, 0, 1, 2, 3]] * 4)
 
     def at(positions):
@@ -81,7 +81,7 @@ def test_positions():
 
 
 def test_waves_that_start_later():
-    x = numbers(4, 6, 5)
+    x = values(4, 6, 5)
     rates = torch.tensor(10.0 ** -np.linspace(0, 1, 5))
 
     def waves(start):
@@ -102,7 +102,7 @@ def test_a_number_too_small_to_hide_anything_is_stated_with_its_size():
         hidden = tensor(1.0 * ~CAUSAL.numpy())
         return lambda x: (x + fill * hidden).softmax(-1)
 
-    scores = numbers(3, 2, 6, 6)
+    scores = values(3, 2, 6, 6)
     cause = cause_of(masked(-1e9), masked(1e-9), scores)
     assert cause.kind == "attention-mask-value"
     assert cause.parameters["value"] == pytest.approx((-1e9, 1e-9))
@@ -123,8 +123,8 @@ def projected(causal, key="key"):
     return run
 
 
-WEIGHTS = {name: numbers(4, 4) for name in ("query", "key", "value")}
-STEPS = numbers(3, 6, 4)
+WEIGHTS = {name: values(4, 4) for name in ("query", "key", "value")}
+STEPS = values(3, 6, 4)
 
 
 def test_a_mask_is_no_state():

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES, KERNEL = numbers(2, 3, 5, 6), tensor(numbers(3, 4, 3, 3))
+IMAGES, KERNEL = values(2, 3, 5, 6), tensor(values(3, 4, 3, 3))
 
 
 def cut(top, left, stretched=True):

@@ -7,10 +7,10 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, NOISE = numbers(5, 7), numbers(5, 6)
-MEAN, SCALE = tensor(numbers(7, 6)), tensor(numbers(7, 6, scale=0.3))
+X, NOISE = values(5, 7), values(5, 6)
+MEAN, SCALE = tensor(values(7, 6)), tensor(values(7, 6, scale=0.3))
 HALF = 0.5 * math.log(2 * math.pi)
 
 
@@ -62,7 +62,7 @@ def test_the_correction_for_tanh_on_either_side():
 
 
 def test_probabilities_taken_for_logits_in_a_loss():
-    y = tensor(numbers(5, 6) > 0).float()
+    y = tensor(values(5, 6) > 0).float()
 
     def reference(x):
         return F.binary_cross_entropy_with_logits(x @ MEAN, y, reduction="none").sum(1)

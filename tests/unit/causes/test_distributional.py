@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(4, 7)
-LOGITS = tensor(numbers(7, 3 * 5))
+X = values(4, 7)
+LOGITS = tensor(values(7, 3 * 5))
 
 
 def probabilities(x):
@@ -53,7 +53,7 @@ def test_atoms_before_actions():
 
 
 def test_fractions():
-    z = numbers(4, 5)
+    z = values(4, 5)
     steps = torch.arange(5.0)
 
     def loss(fractions):
@@ -72,7 +72,7 @@ def test_uneven_atoms_are_no_range():
 
 
 def test_the_axis_of_as_many_distributions_as_atoms():
-    logits, z = tensor(numbers(7, 25)), torch.linspace(-3, 10, 5)
+    logits, z = tensor(values(7, 25)), torch.linspace(-3, 10, 5)
 
     def model(axis):
         def run(x):
@@ -87,7 +87,7 @@ def test_the_axis_of_as_many_distributions_as_atoms():
 
 
 def test_probabilities_exchanged_without_a_support_are_no_expectation():
-    logits = tensor(numbers(7, 25))
+    logits = tensor(values(7, 25))
 
     def other(x):
         return (x @ logits).view(-1, 5, 5).softmax(-1).transpose(1, 2) * 2
@@ -106,6 +106,6 @@ def test_fractions_of_which_only_an_embedding_is_read():
 
         return run
 
-    cause = cause_of(model(0.5), model(0.0), numbers(4, 5))
+    cause = cause_of(model(0.5), model(0.0), values(4, 5))
     assert cause.kind == "quantile-fractions"
     assert cause.parameters["fractions"] == ("(i + 0.5) / n", "i / n")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(5, 7)
-ADVANTAGE, VALUE = tensor(numbers(7, 6)), tensor(numbers(7, 1))
+X = values(5, 7)
+ADVANTAGE, VALUE = tensor(values(7, 6)), tensor(values(7, 1))
 
 
 def head(centre):
@@ -52,7 +52,7 @@ def test_not_at_all():
 
 def test_a_mean_that_a_softmax_cancels_is_not_surely_missing():
     """Centred over the atoms, of which a softmax follows: as if not centred, but it is."""
-    advantage, value = tensor(numbers(7, 12)), tensor(numbers(7, 3))
+    advantage, value = tensor(values(7, 12)), tensor(values(7, 3))
 
     def c51(axis):
         def q(x):
@@ -76,7 +76,7 @@ def test_the_mean_of_the_values():
 
 
 def test_the_mean_of_the_values_in_the_reference():
-    """So too, told the other way round; and written as the value less its own mean."""
+    """So too, stated the other way round; and written as the value less its own mean."""
     cause = cause_of(head(lambda a, v: v.mean(0, keepdim=True)), head(mean), X)
     assert cause.kind == "dueling-wrong-tensor"
     assert cause.parameters == {"centre of": ("value", "advantages")}

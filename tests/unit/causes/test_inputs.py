@@ -9,11 +9,11 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
 IMAGES = np.random.default_rng(4).integers(0, 256, (3, 3, 8, 9)).astype(np.float32)
 STACK = np.random.default_rng(5).integers(0, 256, (3, 4, 8, 9)).astype(np.float32)
-KERNEL, OTHER = tensor(numbers(5, 3, 3, 3)), tensor(numbers(5, 4, 3, 3))
+KERNEL, OTHER = tensor(values(5, 3, 3, 3)), tensor(values(5, 4, 3, 3))
 
 
 def through(prepare, kernel=KERNEL):
@@ -92,12 +92,12 @@ def test_the_scale_of_noise_is_not_called_the_inputs():
 
 
 def test_a_mean_that_was_taken_off_before_is_not_reported_as_none():
-    mean, deviation = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
+    mean, deviation = tensor(values(6)), tensor(abs(values(6)) + 0.1)
 
     def whitened(least):
         return lambda x: torch.tanh((x - mean) / (deviation + least))
 
-    cause = cause_of(whitened(1e-3), whitened(1e-1), numbers(50, 6))
+    cause = cause_of(whitened(1e-3), whitened(1e-1), values(50, 6))
     assert cause.kind == "input-normalisation"
     assert list(cause.parameters) == ["std"]
     assert "what is made of the input alone is divided by (" in cause.summary
@@ -105,6 +105,6 @@ def test_a_mean_that_was_taken_off_before_is_not_reported_as_none():
 
 def test_what_is_taken_from_one_is_not_normalised():
     done = (np.random.default_rng(6).random((5, 4)) < 0.5).astype(np.float32)
-    kernel = tensor(numbers(4, 3))
+    kernel = tensor(values(4, 3))
     cause = cause_of(lambda x: (1 - x) @ kernel, lambda x: x @ kernel, done)
     assert "normalised" not in cause.summary and "deviation" not in cause.summary

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(20, 7)
-WEIGHT, OUT = tensor(numbers(7, 60)), tensor(numbers(60, 3))
+X = values(20, 7)
+WEIGHT, OUT = tensor(values(7, 60)), tensor(values(60, 3))
 
 
 def hidden(x):

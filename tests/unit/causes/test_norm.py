@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, IMAGES = numbers(5, 7, 6), numbers(4, 6, 5, 8)
-SCALE, OFFSET = tensor(abs(numbers(6)) + 0.5), tensor(numbers(6))
-MEAN, VARIANCE = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
-LAST = tensor(numbers(6, 9))
+X, IMAGES = values(5, 7, 6), values(4, 6, 5, 8)
+SCALE, OFFSET = tensor(abs(values(6)) + 0.5), tensor(values(6))
+MEAN, VARIANCE = tensor(values(6)), tensor(abs(values(6)) + 0.1)
+LAST = tensor(values(6, 9))
 
 
 def layer_norm(eps):
@@ -151,7 +151,7 @@ def test_other_things_are_not_named():
         return (x - x.mean(-1, keepdim=True)) / (x.abs().amax(-1, keepdim=True) + 1e-5) * SCALE
 
     assert kind(layer_norm(1e-5), lambda x: largest(x) @ LAST, X) not in norms
-    other = tensor(numbers(6))
+    other = tensor(values(6))
     assert (
         kind(layer_norm(1e-5), lambda x: F.layer_norm(x, (6,), other, OFFSET) @ LAST, X)
         not in norms
@@ -180,7 +180,7 @@ def test_the_bias_of_a_product_of_standardised_values_is_no_offset_of_a_norm():
 
 @pytest.mark.parametrize("has_them", [False, True])
 def test_a_scale_of_ones_is_not_surely_missing(has_them):
-    """As fresh weights are: then other numbers in them explain it as well."""
+    """As fresh weights are: then other values in them explain it as well."""
     ones, zeros = torch.nn.Parameter(torch.ones(6)), torch.nn.Parameter(torch.zeros(6))
 
     class Net(torch.nn.Module):

@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(6, 7)
-FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
+X = values(6, 7)
+FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
 
 
 def times(constant):

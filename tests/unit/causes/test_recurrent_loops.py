@@ -10,7 +10,7 @@ from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
 LENGTHS = (6, 2, 4)
 
@@ -73,7 +73,7 @@ def test_steps_from_the_other_end(last):
 @pytest.mark.parametrize("last", [True, False])
 def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
     """Before it a dense layer over all steps at once, behind it a head; and a layer beside it."""
-    before, head = tensor(numbers(4, 4)), tensor(numbers(2 * UNITS, 3))
+    before, head = tensor(values(4, 4)), tensor(values(2 * UNITS, 3))
     beside = torch.nn.GRU(4, UNITS, batch_first=True)
 
     def states(x, backwards):
@@ -110,7 +110,7 @@ def test_every_step_by_itself(carries, last):
 @pytest.mark.parametrize("net", [lambda: fused(layer()), unrolled], ids=["fused", "unrolled"])
 @pytest.mark.parametrize("last", [True, False], ids=["result", "input"])
 def test_a_batch_the_other_way_round_is_no_direction(net, last):
-    """Samples that are exchanged end for end are as steps would be; but they do not meet."""
+    """Samples that are reversed look like reversed steps; but they do not depend on each other."""
     right = net()
     turned = (lambda x: right(x).flip(0)) if last else (lambda x: right(x.flip(0)))
     assert kind(right, turned, X) not in ("state-not-carried", "direction")
@@ -126,7 +126,7 @@ def test_the_state_before_the_padding(masked):
 
 
 def gru(after, biased=True):
-    bias, own_bias = (tensor(numbers(3 * UNITS)) for _ in range(2))
+    bias, own_bias = (tensor(values(3 * UNITS)) for _ in range(2))
 
     def run(after, x):
         h = torch.zeros(x.shape[0], UNITS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(5, 7, 4)
-WEIGHT = tensor(numbers(4, 6))
+X = values(5, 7, 4)
+WEIGHT = tensor(values(4, 6))
 
 
 def test_the_axis_of_a_mean_that_is_taken_off():
@@ -32,7 +32,7 @@ def test_a_mean_by_hand_for_a_maximum():
 
 
 def test_a_loss_in_one_operation():
-    y = tensor(numbers(5, 7, 4))
+    y = tensor(values(5, 7, 4))
     cause = cause_of(
         lambda x: F.mse_loss(x, y, reduction="sum"), lambda x: ((x - y) ** 2).mean() * 1.0, X
     )

@@ -7,9 +7,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes.resize import Resize, resize
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES = numbers(2, 3, 9, 10)
+IMAGES = values(2, 3, 9, 10)
 
 
 def resized(size=(15, 13), **options):

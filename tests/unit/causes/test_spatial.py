@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._windows import Slide, read_off, slid
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES, KERNEL = numbers(3, 4, 12, 14), tensor(numbers(5, 4, 3, 3))
+IMAGES, KERNEL = values(3, 4, 12, 14), tensor(values(5, 4, 3, 3))
 
 
 def conv(before=(0, 0, 0, 0), mode="constant", value=None, kernel=KERNEL, **options):
@@ -58,7 +58,7 @@ def test_padding_after_only_with_a_stride():
 
 
 def test_a_convolution_written_by_hand():
-    kernel = tensor(numbers(5, 4, 3))
+    kernel = tensor(values(5, 4, 3))
 
     def by_hand(x):
         windows = F.pad(torch.tanh(x), (2, 0)).unfold(2, 3, 1)
@@ -67,7 +67,7 @@ def test_a_convolution_written_by_hand():
     def ready(x):
         return F.conv1d(torch.tanh(x), kernel, padding=1) * 2
 
-    x = numbers(3, 4, 12)
+    x = values(3, 4, 12)
     assert kind(ready, by_hand, x) == kind(by_hand, ready, x) == "padding-asymmetry"
 
 
@@ -98,7 +98,7 @@ def test_pools(reference, candidate, expected):
 
 
 def test_a_transposed_convolution_cut_elsewhere():
-    kernel = tensor(numbers(4, 5, 3, 3))
+    kernel = tensor(values(4, 5, 3, 3))
 
     def up(cut, **options):
         def model(x):
@@ -113,7 +113,7 @@ def test_a_transposed_convolution_cut_elsewhere():
 
 
 def test_groups_of_a_repeated_kernel():
-    narrow = numbers(6, 2, 3, 3)
+    narrow = values(6, 2, 3, 3)
     reference = conv(kernel=tensor(narrow), groups=2)
     candidate = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
     cause = cause_of(reference, candidate, IMAGES)
@@ -159,7 +159,7 @@ def test_no_window_is_read_off_other_values():
 
 
 def test_convolutions_are_torchs():
-    x, kernel = numbers(2, 6, 9, 10), numbers(4, 3, 3, 2)
+    x, kernel = values(2, 6, 9, 10), values(4, 3, 3, 2)
     window = Slide("conv", (3, 2), ((1, 1), (2, 2)), (2, 1), (2, 3), 2)
     expected = F.conv2d(
         tensor(x), tensor(kernel), stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2

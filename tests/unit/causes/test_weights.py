@@ -1,4 +1,4 @@
-"""Weights that hold other numbers."""
+"""Weights that hold other values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes import weights
-from tests.unit.causes.told import cause_of, kind, numbers, tensor
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, WEIGHT, BIAS = numbers(5, 7), numbers(7, 6), numbers(6)
+X, WEIGHT, BIAS = values(5, 7), values(7, 6), values(6)
 
 
 def dense(weight=WEIGHT, bias=BIAS):
@@ -29,7 +29,7 @@ def test_a_bias_that_is_missing_or_added_twice():
 
 
 def test_a_bias_of_other_values():
-    assert kind(dense(), dense(bias=numbers(6, scale=2.0)), X) == "weight-values"
+    assert kind(dense(), dense(bias=values(6, scale=2.0)), X) == "weight-values"
 
 
 @pytest.mark.parametrize("factor", [0.5, -1.0, 0.0125])
@@ -47,7 +47,7 @@ def test_a_rounded_weight(dtype):
 
 
 def test_weights_of_two_layers_swapped():
-    one, two = numbers(7, 7), numbers(7, 7, scale=0.5)
+    one, two = values(7, 7), values(7, 7, scale=0.5)
 
     def model(first, second):
         first, second = tensor(first), tensor(second)
@@ -74,7 +74,7 @@ def test_equal_weights_under_another_function_are_no_weights():
 @pytest.mark.parametrize("outputs", [1, 6])
 @pytest.mark.parametrize("as_candidate", [True, False])
 def test_a_bias_on_one_side_only(outputs, as_candidate):
-    w, b, x = tensor(numbers(outputs, 5)), tensor(numbers(outputs)), numbers(4, 5)
+    w, b, x = tensor(values(outputs, 5)), tensor(values(outputs)), values(4, 5)
     models = [lambda x: F.linear(x, w, b), lambda x: F.linear(x, w)]
     cause = cause_of(*models[:: -1 if as_candidate else 1], x)
     assert cause.kind == "bias-missing"
@@ -82,20 +82,20 @@ def test_a_bias_on_one_side_only(outputs, as_candidate):
 
 
 def test_a_bias_of_which_the_reference_adds_twice_as_much():
-    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    w, b, x = tensor(values(6, 5)), tensor(values(6)), values(4, 5)
     twice = 2 * b
     cause = cause_of(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
     assert (cause.kind, cause.parameters["bias"]) == ("bias-doubled", (1, 0.5))
 
 
 def test_a_bias_at_another_scale_is_no_bias_twice():
-    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    w, b, x = tensor(values(6, 5)), tensor(values(6)), values(4, 5)
     other = 3 * b
     assert kind(lambda x: F.linear(x, w, b), lambda x: F.linear(x, w, other), x) == "weight-scale"
 
 
 def test_the_reference_is_rounded():
-    w, x = tensor(numbers(6, 5)), numbers(4, 5)
+    w, x = tensor(values(6, 5)), values(4, 5)
     rounded = w.half().float()
     cause = cause_of(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
     assert (cause.kind, cause.parameters["dtype"]) == ("weight-precision", ("float16", "float32"))
@@ -106,7 +106,7 @@ def test_of_many_values_not_every_pair_is_exchanged(monkeypatch):
     tried = []
     monkeypatch.setattr(weights, "gives", lambda case, predict: bool(tried.append(predict)))
     monkeypatch.setattr(weights, "_with_weight", lambda case, inputs: True)
-    fed = {value: numbers(2, 3) for value in range(40)}
+    fed = {value: values(2, 3) for value in range(40)}
     tape = SimpleNamespace(producer=lambda value: SimpleNamespace(inputs=()))
     case = SimpleNamespace(first=SimpleNamespace(given=fed), reference=SimpleNamespace(tape=tape))
     assert list(weights.operands_swapped(case)) == []

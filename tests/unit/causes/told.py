@@ -1,4 +1,4 @@
-"""What a comparison of two torch functions tells: for the tests of single causes."""
+"""What a comparison of two torch functions reports: for the tests of single causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import parity
 random = np.random.default_rng(3)
 
 
-def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
+def values(*shape: int, scale: float = 1.0) -> np.ndarray:
     return (scale * random.standard_normal(shape)).astype(np.float32)
 
 

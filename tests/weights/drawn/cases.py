@@ -45,7 +45,7 @@ class Result:
         kinds: of its layers.
         verdict: of the transfer, or the name of what was raised.
         right: whether the target's weights are the source's, by the known map; None if not proved.
-        exact: whether the way back gave every number as it was; None where there was none.
+        exact: whether the way back gave every value as it was; None where there was none.
         reason: why it is not parity, or what is wrong.
         seconds: of the transfer there.
         ratio: those to one of the source's own forward passes.

@@ -272,7 +272,7 @@ class _Drawing:
         return number
 
     def _layer(self) -> tuple[int, ...] | None:
-        """Adds a layer; where it is separate trunks, gives their ends, if those stay apart."""
+        """Adds a layer; where it is separate trunks, gives their ends, if those stay separate."""
         kind = self._one_of(_LAYERS[self.form])
         before = len(self.nodes), self.shape
         try:
