@@ -72,7 +72,7 @@ HERE = [one for one in blocks("python") if one.values[0] not in {*ELSEWHERE, *RE
 
 @pytest.mark.parametrize(("name", "code"), HERE)
 def test_a_script_runs_and_prints_what_it_says(tmp_path, name, code):
-    """What stands in a comment behind `print(...)`, or in the `text` block that follows."""
+    """What is in a comment behind `print(...)`, or in the `text` block that follows."""
     for module in {"torch", "keras"} & set(re.findall(r"^import (\w+)", code, re.MULTILINE)):
         pytest.importorskip(module)
     done = run(code, tmp_path)

@@ -1,4 +1,4 @@
-"""docs/test-run.md: its example prints what the page shows, but for rounding's last digits."""
+"""docs/test-run.md: its example prints what the page shows, except for last digits by rounding."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Noise that is made otherwise of draws: where its law is another, many runs show it."""
+"""Noise made from draws in another way: where its law differs, many runs show it."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_one_law_is_not_found_to_be_two(drawn):
 
 
 def test_rounding_beside_noise_is_no_law():
-    """A sum that is 1 but for rounding in one model, and exactly 1 in the other."""
+    """A sum that is 1 up to rounding in one model, and exactly 1 in the other."""
     random = np.random.default_rng(0)
     a, b = random.standard_normal((2, 2000, 3))
     a[:, 0] = 1 + 2.0**-52 * random.integers(-2, 3, 2000)

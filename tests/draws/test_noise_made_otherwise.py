@@ -1,4 +1,4 @@
-"""Noise that is made in another way of the same draws is no divergence where its law is one."""
+"""Noise made from the same draws in another way is no divergence where its law is the same."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_an_epsilon_that_the_format_swallows_is_no_fault() -> None:
 
 
 def test_short_numbers_are_not_taken_for_what_was_read() -> None:
-    """A mask's mean may be 0.5, and so may a constant: on other inputs they are not one."""
+    """A mask's mean may be 0.5, and so may a constant: on other inputs they differ."""
     reads = HostReads()
     reads.note(7, np.float32(0.5).reshape(()), "net.py:3")
     reads.note(8, np.float32(0.3).reshape(()), "net.py:4")

@@ -56,7 +56,7 @@ def arrays(output: Any) -> list[np.ndarray]:
 def assert_replays(tape: Tape) -> None:
     """What is read or passed on replays to the bit, and in float64 to its neighbourhood.
 
-    On some machines a kernel rounds an element otherwise, by where in memory it lies.
+    On some machines a kernel rounds an element differently, by where in memory it lies.
     """
     single, double = tape.replay(), tape.replay("float64")
     assert not double.fallbacks
@@ -575,7 +575,7 @@ def test_what_python_makes_of_numbers_that_it_read_is_no_evidence() -> None:
         model = wrap(lambda x: {"loss": (x @ WEIGHT).sum().item() * factor}, "torch")
         return parity.compare(model, model, inputs=X).verdict
 
-    assert verdict(1) == "parity"  # the number that was read is the value that it was read of
+    assert verdict(1) == "parity"  # the number that was read is the value it was read from
     assert verdict(0.3) == "unverified"
 
 

@@ -1,4 +1,4 @@
-"""A fixed sample of model pairs, and the generator held against its own truth in NumPy.
+"""A fixed sample of model pairs, and the generator checked against its own truth in NumPy.
 
 `python -m benchmarks.pairs --case SEED --kind KIND` shows the sources and the report of one.
 """

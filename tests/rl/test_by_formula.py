@@ -58,7 +58,7 @@ def test_it_says_who_is_right(axes: tuple[int, int], verdict: str, right: str, n
     assert plain.by_formula is None
 
 
-def test_two_wrong_ones_that_part_are_neither_right() -> None:
+def test_of_two_wrong_ones_that_differ_neither_is_right() -> None:
     report = compare(torch_dueling(0), torch_dueling(1, bias=0.5))
     assert (report.verdict, report.by_formula.right) == ("diverged", "neither")
 

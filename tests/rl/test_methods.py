@@ -1,4 +1,4 @@
-"""Two action distributions held against each other, method by method, on drawn cases."""
+"""Two action distributions compared with each other, method by method, on drawn cases."""
 
 from __future__ import annotations
 

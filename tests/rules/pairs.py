@@ -32,7 +32,7 @@ def network(x: torch.Tensor) -> torch.Tensor:
 
 
 def sites(report: Report) -> list[tuple[str, str]]:
-    """The operations at which two models part, by kind."""
+    """The operations at which two models diverge, by kind."""
     return [(found.reference.op, found.candidate.op) for found in report.divergences]
 
 

@@ -22,7 +22,7 @@ from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 
 
 def shuffled(x: torch.Tensor) -> torch.Tensor:
-    """The same values: mean, norm, extremes and histogram agree; not one row does."""
+    """The same values: mean, norm, extremes and histogram agree, and no row does."""
     return network(x)[[3, 0, 4, 1, 2]]
 
 

@@ -82,7 +82,7 @@ def test_supports_that_were_computed_in_other_ways_are_rounded(
 def test_a_value_of_one_atom_alone_is_as_exact_as_the_support(
     end: float, count: int, atom: int
 ) -> None:
-    """A distributional head that is sure of one atom; the middle one is zero but for rounding."""
+    """A distributional head that is sure of one atom; the middle one is zero up to rounding."""
     kernel = np.random.default_rng(3).standard_normal((4, count)).astype(np.float32)
     sure = np.zeros((6, count), np.float32)
     sure[0, atom] = 200  # of one sample only

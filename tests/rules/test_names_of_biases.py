@@ -1,4 +1,4 @@
-"""A bias is a leaf that is added as it is: what is computed of one, or joined, is none."""
+"""A bias is a leaf that is added unchanged: what is computed from one, or joined, is none."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_part_of_a_bias_is_not_the_bias(first, words) -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_zeros_that_are_added_before_a_region_are_no_missing_bias(turned) -> None:
-    """What zeros are added to agrees with the sum: the addition lies outside where they part."""
+    """What zeros are added to agrees with the sum: the addition lies outside the divergence."""
 
     def layer(bias: torch.Tensor) -> torch.nn.Module:
         class Model(torch.nn.Module):

@@ -108,7 +108,7 @@ def test_atoms_have_probabilities() -> None:
 
 
 def test_a_kernel_is_a_convolutions() -> None:
-    """Relative positions that ascend turn what is made of them round, not a weight."""
+    """Ascending relative positions reverse what is computed from them, not a weight."""
 
     def scored(*ends: int) -> Model:
         def model(x: torch.Tensor) -> torch.Tensor:

@@ -265,7 +265,7 @@ def test_what_is_lost_behind_a_saturated_curve_is_rounding(
         gentle = torch.exp(-2 * x.abs())
         return torch.log(4 * gentle / (1 + gentle) ** 2 + 1e-6)
 
-    # where that shows beside a formula that keeps its digits, the models are not one
+    # where that shows beside a formula that keeps its digits, the models are not the same
     shown = "parity" if large < 5 else "unverified"
     assert compare(exact, likelihood(other), inputs=x).verdict == shown
     assert compare(likelihood(one_tanh), likelihood(other), inputs=x).verdict == "parity"

@@ -58,7 +58,7 @@ def test_one_element_of_a_table_that_is_off_is_seen(off: float) -> None:
 
 
 def test_weights_whose_bits_are_cut_are_no_table() -> None:
-    """Float64 has twice as many bits, which integers of 32 bits are read of."""
+    """Float64 has twice as many bits, from which integers of 32 bits are read."""
     weight = np.random.default_rng(1).standard_normal((6, 40)).astype("f")
 
     def cut(x: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,7 @@ def test_names_that_do_not_fit_are_not_guessed_by_position() -> None:
 
 
 def test_unmatched_stages_are_printed() -> None:
-    """A stage that one model alone has stands in the table, in its place."""
+    """A stage that only one model has is in the table, in its place."""
 
     def longer(x: torch.Tensor) -> torch.Tensor:
         h = torch.tanh(x @ FIRST)

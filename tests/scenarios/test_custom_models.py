@@ -32,7 +32,7 @@ class Example:
     """What its fault is to be reported as.
 
     Attributes:
-        reference, candidate: the lines at which the models part.
+        reference, candidate: the lines at which the models diverge.
         cause: its kind and parameters; None where none is known.
     """
 
@@ -136,7 +136,7 @@ def test_the_modes_do_different_things():
 
 
 def test_the_padded_port_as_the_reference_is_reported_once_too():
-    """What stands in the place of the sorted lengths is not always sorted."""
+    """What replaces the sorted lengths is not always sorted."""
     module, observations = of("recurrent_padding")
     models = both(module, module.keras_net_with_fault)[::-1]
     mixed = [one for one in sample(observations) if list(one["lengths"]) == [3, 6]]

@@ -120,7 +120,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("stage", FAULTS)
 @each
-def test_the_stage_at_which_they_part_is_named(build: Any, stage: str) -> None:
+def test_the_stage_at_which_they_diverge_is_named(build: Any, stage: str) -> None:
     wrong = [FAULTS[stage] if one.__name__ == stage else one for one in CHAIN]
     report = parity.compare(
         parity.wrap(torch_net(), before=CHAIN),
@@ -134,7 +134,7 @@ def test_the_stage_at_which_they_part_is_named(build: Any, stage: str) -> None:
     assert divergence.candidate.code == f"def {FAULTS[stage].__name__}(frames: Any) -> Any:"
 
 
-def test_two_stages_that_part_are_two_divergences() -> None:
+def test_two_stages_that_diverge_are_two_divergences() -> None:
     report = parity.compare(
         parity.wrap(torch_net(), before=CHAIN),
         parity.wrap(torch_net(), before=(blue_first, resize, centred, stack)),

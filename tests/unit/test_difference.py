@@ -1,4 +1,4 @@
-"""The measures of difference, held against plain NumPy formulas."""
+"""The measures of difference, compared with plain NumPy formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axis orders: found where an array is another with axes permuted, merged or split; else not."""
+"""Axis orders: found where an array is another with axes permuted, merged or split, else not."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_a_long_program_reports_a_hundred_steps_and_no_more():
 
 
 def test_many_faults_are_reported_one_by_one_and_the_bar_goes_on():
-    """Where models part often, locating and explaining are the most of the work."""
+    """Where models diverge often, most of the work is locating and explaining."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     layers = [torch.nn.Linear(7, 7) for _ in range(12)]

@@ -1,4 +1,4 @@
-"""What it takes for a cause to be confirmed, and what is no more than consistent."""
+"""What it takes for a cause to be confirmed, and what is only consistent."""
 
 from __future__ import annotations
 

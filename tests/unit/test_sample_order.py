@@ -99,7 +99,7 @@ def test_a_table_in_another_order_is_reported_beside_a_fault():
     def of_the_whole_batch(form):
         return lambda x: form(0 * x + x.mean(0))
 
-    alike = np.tile(X[:1], (6, 1))  # what the rows hold comes of the table alone
+    alike = np.tile(X[:1], (6, 1))  # what the rows hold comes from the table alone
     port = net(table.flip(0), 0.2)
     assert len(compare(net(table, 0.1), port, alike).divergences) == 2
     models = of_the_whole_batch(net(table, 0.1)), of_the_whole_batch(port)

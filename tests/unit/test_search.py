@@ -1,4 +1,4 @@
-"""Where layers are all alike, the models part at the faults and nowhere else."""
+"""Where layers are all alike, the models diverge at the faults and nowhere else."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ nn, layers = torch.nn, keras.layers
 FRAMEWORKS = ("torch", "keras", "chainer")
 IMAGES = np.random.default_rng(5).standard_normal((2, 3, 12, 12)).astype("f")
 
-# What a model may do otherwise; the defaults are those of the reference.
+# What a model may do differently; the defaults are those of the reference.
 DEFAULTS: dict[str, Any] = {
     "stride": 2,
     "padding": 1,

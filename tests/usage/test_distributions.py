@@ -68,7 +68,7 @@ class Gauss:
 
 
 def of_probability() -> Any:
-    """As TensorFlow Probability's: it declares what it was made of."""
+    """As TensorFlow Probability's: it declares what it was made from."""
     module = types.ModuleType("tensorflow_probability")
     module.__file__ = f"{sysconfig.get_path('purelib')}/tensorflow_probability/__init__.py"
     code = """

@@ -47,7 +47,7 @@ def built(framework: str, way: str, weights: Any = WEIGHTS) -> Any:
 @each_port
 @each_way
 def test_a_port_is_compared_as_it_is(way: str, port: str) -> None:
-    # a reference in torch; the port in torch is held against the one in Chainer
+    # a reference in torch; the port in torch is compared with the one in Chainer
     reference = built("chainer" if port == "torch" else "torch", way)
     report = parity.compare(reference, built(port, way), inputs=INPUTS[way])
     assert report.verdict == "parity", str(report)

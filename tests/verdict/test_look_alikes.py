@@ -1,4 +1,4 @@
-"""Values that come near another without being its partner, and what may be put in their place."""
+"""Values that come near another without being its partner, and what may be substituted for them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_what_a_clip_cuts_nothing_off_is_its_clipped_value(seed, turned):
 
 
 def undone(name, rate, epsilon):
-    """A function and its inverse, but for an epsilon, of a small multiple of the input."""
+    """A function and its inverse, except for an epsilon, of a small multiple of the input."""
     by = torch.tensor(-rate, dtype=torch.float64).float()  # rounded; the other side has it in full
 
     def reference(x):
@@ -161,7 +161,7 @@ def undone(name, rate, epsilon):
 @pytest.mark.parametrize("name", ["exp", "sigmoid"])
 @pytest.mark.parametrize("rate", [0.455, 0.7])
 def test_what_is_undone_but_for_an_epsilon_is_not_its_argument(name, rate):
-    """Where the reference's result is put in for it, what follows is the reference's, and late."""
+    """Where the reference's result is substituted, what follows is the reference's, and late."""
     x = np.random.default_rng(3).standard_normal((5, 7)).astype("f")
 
     report = compare(*undone(name, rate, 4.5e-7), x)

@@ -861,7 +861,7 @@ def _sources(folder: Path, kind: str) -> WeightFile:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [*WRITTEN, "keras", "onnx", "old torch"])
 def test_damaged_files_give_arrays_or_a_clear_error(tmp_path: Path, kind: str) -> None:
-    """Formats with checksums notice it; others may not, but nothing else may come of it."""
+    """Formats with checksums notice it; others may not, but nothing else may result."""
     _sources(tmp_path, kind)
     files = {file: file.read_bytes() for file in tmp_path.iterdir()}
     path = next(iter(files)) if len(files) == 1 else tmp_path / WRITTEN[kind][0]

@@ -151,7 +151,7 @@ def test_places_are_no_weights():
 
 
 class Tied(torch.nn.Module):
-    """The kernel of its layer stands beside what the layer gives: one part, not two."""
+    """The kernel of its layer is beside what the layer gives: one part, not two."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -57,7 +57,7 @@ def test_no_weight_is_kept_in_float64(bias):
     weights = [layer.weight.detach().numpy() for layer in model.obj]
     for value, weight in zip(moved, weights, strict=True):
         assert value in run and np.array_equal(run.array(value), weight.T.astype("d"))
-    # what stands in a weight's place is seen by what is made of it
+    # what replaces a weight is seen by what is computed from it
     first = tape.ops[0].inputs[0]
     other = tape.replay("float64", {first: np.zeros((width, width))}, base=run)
     assert not other.array(moved[0]).any() and run.array(moved[0]).any()

@@ -71,7 +71,7 @@ def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another()
 
 
 def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
-    """The parameters are equal; what is computed of them is a multiple."""
+    """The parameters are equal; what is computed from them is a multiple."""
     weight = tensor(values(6, 9))
 
     def standardised(correction):

@@ -1,4 +1,4 @@
-"""Causes whose words name what the program has not, or what is not read: none is confirmed."""
+"""Causes whose words name what the program does not have or read: none is confirmed."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_the_reset_shows_in_the_first_step_by_the_bias(after):
 
 
 def test_a_state_that_the_second_part_of_a_sequence_does_not_get():
-    """A state comes of the weights that read it again; another value at zero is not one."""
+    """A state comes from the weights that read it again; another value at zero is not one."""
     cell = nn.GRUCell(INPUTS, UNITS)
 
     def parts(handed):

@@ -1,4 +1,4 @@
-"""Whole recurrent layers of which each step is operations of its own, or one operation for all."""
+"""Whole recurrent layers, with separate operations for each step or one operation for all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unrolled(
     tried=False,
     shown=False,
 ):
-    """An LSTM of which each step is operations of its own, so that the first step parts already."""
+    """An LSTM whose steps are separate operations, so that the models diverge at the first step."""
     places = torch.cat([torch.arange(gate * UNITS, (gate + 1) * UNITS) for gate in order])
     bias = BIAS.clone()
     bias[UNITS : 2 * UNITS] += shift

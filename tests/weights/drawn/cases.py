@@ -1,4 +1,4 @@
-"""Transfers of drawn networks, held against the map that is known from how they were drawn."""
+"""Transfers of drawn networks, compared with the map that is known from how they were drawn."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def unlike(source: Weights, target: Weights) -> list[str]:
 
 
 def _lost(net: Net, framework: str, first: Model, third: Model) -> list[str]:
-    """Tensors that came back otherwise; of two biases that had become one only the sum can come."""
+    """Tensors that came back changed; of two biases merged into one only the sum can come back."""
     tensors = [load(model.framework).tensors(model.obj) for model in (first, third)]
     differing = [
         one.name
@@ -213,7 +213,7 @@ def judge_other(seed: int, direction: tuple[str, str]) -> str | None:
     """Transfers into a network that differs.
 
     Returns:
-        What is wrong with what came of it; "" where nothing is; None where none could be drawn.
+        What is wrong with the result; "" where nothing is; None where none could be drawn.
     """
     net = net_of_seed(seed)
     changed = other_net(net, Random(seed))
@@ -248,7 +248,7 @@ def judge_files(seed: int) -> str:
     """Writes a model's weights in each format, and reads them into another of the same network.
 
     Returns:
-        What came back otherwise; "" where nothing did.
+        What came back changed; "" where nothing did.
     """
     net, wrong = net_of_seed(seed), []
     framework = FRAMEWORKS[seed % len(FRAMEWORKS)]

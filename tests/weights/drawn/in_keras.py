@@ -196,7 +196,7 @@ def weights_of(model: keras.Model, net: Net):
 
 
 def _orders(net: Net):
-    """For each node whose features stand in another order than channels first has them: which."""
+    """For each node whose features are in another order than with channels first: which."""
     shapes, found = net.shapes, {0: None}
     for number, node in enumerate(net.nodes[1:], 1):
         shape = shapes[node.inputs[0]]

@@ -392,7 +392,7 @@ class _Drawing:
 
 
 def other_net(net: Net, random: Random) -> Net | None:
-    """The same but for a layer's size, or without one of its layers; None where none can be.
+    """The same except for a layer's size, or without one of its layers; None where none can be.
 
     A layer is only left out where another output is certain: one that has weights.
     """
