@@ -129,7 +129,7 @@ def test_commands_are_found():
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_is_one_that_there_is(words):
-    """Its words fit its parser; those of the tutorial are run besides."""
+    """Its words fit its parser; those of the tutorial are run as well."""
     program = words[0]
     if program == "parity":
         assert callable(parser().parse_args(until_redirection(words[1:])).run)

@@ -23,7 +23,7 @@ def shown(svg):
 
 
 def _row(line):
-    """The words of a line where they stand: a gap is as many blanks as fit into it."""
+    """The words of a line in their columns: a gap is as many blanks as fit into it."""
     row, end = "", 0.0
     for at, words in line:
         row += " " * round((at - end) / _CHARACTER) * bool(row) + words

@@ -47,7 +47,7 @@ def correlated_by(matrix):
 
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_covariance_without_its_correlations(batch):
-    """Each element by itself is distributed alike."""
+    """Each element by itself has the same distribution."""
     alone = np.diag(np.sqrt(np.square(FACTOR).sum(1))).astype("f")
     assert compared(correlated, correlated_by(FACTOR.T), X[:batch]).verdict == "parity"
     found = compared(correlated, correlated_by(alone), X[:batch])
@@ -69,7 +69,7 @@ def test_a_start_that_converges_late_is_no_divergence(monkeypatch):
 
 
 def test_where_the_time_ends_what_was_seen_so_far_is_stated(monkeypatch):
-    """And of less than the first look there is nothing to be stated."""
+    """Of less than the first look there is nothing to state."""
     fresh = same_distribution._fresh
 
     def until(turn):

@@ -43,7 +43,7 @@ def first_is_larger(random: np.random.Generator) -> Any:
 
 
 def with_one(number: float) -> Law:
-    """One element, anywhere, is another."""
+    """One element, anywhere, differs."""
 
     def law(random: np.random.Generator) -> Any:
         found = noise(random)

@@ -82,7 +82,7 @@ def assert_replays(tape: Tape) -> None:
 
 
 def assert_recorded_is_unrecorded(model: Any, inputs: Any = X) -> Tape:
-    """Records, replays, and holds the outputs against a plain call."""
+    """Records, replays, and compares the outputs with a plain call."""
     tensors = inputs if isinstance(inputs, tuple) else (inputs,)
     plain = arrays(model(*(torch.from_numpy(array.copy()) for array in tensors)))
     tape = record(model, inputs)
@@ -182,7 +182,7 @@ def test_writes_become_values(model: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("model", WRITERS)
 def test_a_replay_carries_a_change_through_every_write(model: Callable[[Any], Any]) -> None:
-    """Another input put into the tape gives what the model makes of that input."""
+    """Another input substituted on the tape gives what the model computes from that input."""
     tape, other = record(model), X + np.sign(X) * np.float32(0.05)
     (value,) = tape.inputs.values()
     run = tape.replay(replaced={value: other})

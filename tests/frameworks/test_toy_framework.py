@@ -35,7 +35,7 @@ def registered() -> Iterator[None]:
 
 
 class Reference(torch.nn.Module):  # type: ignore[misc]
-    """A policy: two layers, and probabilities that are set against their mean."""
+    """A policy: two layers, and probabilities minus their mean."""
 
     def __init__(self) -> None:
         super().__init__()

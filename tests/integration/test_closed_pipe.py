@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _call(folder: Path, *words: str) -> tuple[int, str]:
-    """The command with nobody at the other end of its pipe: its exit code, and what it moans."""
+    """The command with nobody at the other end of its pipe: its exit code, and its complaints."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "parity", *words]

@@ -22,7 +22,7 @@ NAME = f"{TEST}: net -> port"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder that is in no repository of git."""
+    """A folder outside any git repository."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     return tmp_path

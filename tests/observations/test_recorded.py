@@ -241,7 +241,7 @@ def test_an_old_pyarrow_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class MinariStub(types.ModuleType):
-    """The two calls that are made of it; of one data set, in two episodes."""
+    """The two calls that are made from it; from one data set, in two episodes."""
 
     def load_dataset(self, name: str, download: bool = True) -> Any:
         assert not download

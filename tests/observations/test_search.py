@@ -227,7 +227,7 @@ def test_the_size_of_outputs_is_stated_in_units_of_what_is_usual():
 
 
 def suspicious(monkeypatch, excess=20.0):
-    """Models of which every example differs by so many times what rounding leaves."""
+    """Models that differ on every example by so many times what rounding leaves."""
     models = wrapped(reference, port)
     monkeypatch.setattr(
         "parity.observations.unrecorded.PlainRuns.excess", lambda self, inputs: excess

@@ -61,7 +61,7 @@ def book(**broken: Any) -> Any:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One expression of a module of parity/rl/ put wrong, and the check that must see it."""
+    """One expression of a module of parity/rl/ made wrong, and the check that must see it."""
 
     check: Check
     module: str

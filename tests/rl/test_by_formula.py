@@ -64,7 +64,7 @@ def test_of_two_wrong_ones_that_differ_neither_is_right() -> None:
 
 
 def baked_support() -> tuple[Any, Any, Any]:
-    """C51 heads with a support baked in float32, which is off by 1e-8 of the formula's."""
+    """C51 heads with a support baked in float32, which differs from the formula's by 1e-8."""
     support = np.linspace(-1, 1, 7) / 3
     baked = support.astype("f")
 

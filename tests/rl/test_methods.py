@@ -53,7 +53,7 @@ def found(reference: Any, candidate: Any, cases: Any) -> Any:
 
 
 def written(kind: Any, framework: str, **faults: Any) -> Any:
-    """A user's distribution of a framework, with methods of his own in place of some."""
+    """A user's distribution of a framework, with some methods replaced by the user's own."""
     made = type(kind.__name__, (kind,), faults)
     return rl.methods(partial(made, OPS[framework]), framework, name=f"{framework} {kind.__name__}")
 
@@ -243,7 +243,7 @@ def summed_twice(self: Any, action: Any) -> Any:
 
 
 def test_what_is_nan_throughout_proves_no_cause() -> None:
-    """One log-probability that is NaN: what leaves it NaN explains nothing.
+    """One log-probability is NaN: what leaves it NaN explains nothing.
 
     Nor is a scale that is tried with the sign of a draw, which the book does not take, an error.
     """

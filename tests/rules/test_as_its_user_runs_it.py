@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 
 
 class Frozen(torch.nn.Module):
-    """Its norm stays in eval mode, whatever is asked."""
+    """Its norm stays in eval mode, whatever is requested."""
 
     def __init__(self, frozen: bool) -> None:
         super().__init__()

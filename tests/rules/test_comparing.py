@@ -186,7 +186,7 @@ def test_square_arrays_hide_no_axis(axis: int) -> None:
 
 
 def test_a_square_weight_is_not_transposed_to_fit() -> None:
-    """Auto-transposing where shapes differ leaves squares as they are: right by luck."""
+    """Auto-transposing where shapes differ leaves squares unchanged: right by luck."""
     wrong = compare(lambda x: x @ FIRST @ SQUARE, lambda x: x @ FIRST @ SQUARE.t())
     assert wrong.verdict == "diverged"
     (leaf,) = wrong.divergences[0].leaves or (None,)
@@ -213,7 +213,7 @@ def sharpened(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_greedy_actions_are_no_part_of_the_verdict() -> None:
-    """Agents that choose alike today are not equal networks."""
+    """Agents that choose the same today are not equal networks."""
     report = compare(network, sharpened)
     assert report.decisions["output"].greedy == 1.0
     assert report.verdict == "diverged"

@@ -1,4 +1,4 @@
-"""Constants computed in float32 differ everywhere; one element alone that differs is a fault."""
+"""Constants computed in float32 differ everywhere; a single element that differs is a fault."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_a_fault_behind_what_is_picked_is_seen(reference: str, candidate: str) -
 
 
 def test_what_a_kernel_leaves_for_a_backward_pass_is_not_counted() -> None:
-    """The fused LSTM's is another in float64, and no operation reads it."""
+    """The fused LSTM's differs in float64, and no operation reads it."""
     torch.manual_seed(0)
     layer = torch.nn.LSTM(6, 5, batch_first=True)
     models = [

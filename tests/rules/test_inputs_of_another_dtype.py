@@ -85,7 +85,7 @@ def test_inputs_that_are_overwritten_would_agree_in_float64(
 
 
 def test_a_scalar_stays_a_scalar() -> None:
-    """TensorFlow got it as (1,): what is stacked of it has an axis more."""
+    """TensorFlow got it as (1,): what is stacked from it has one more axis."""
 
     def scaled(x: Any, factor: Any) -> Any:
         return torch.stack([factor, 2 * factor]) * x[:, :2]

@@ -1,4 +1,4 @@
-"""Channels first or last is no difference of images; of what is no image any more it is one."""
+"""Channels first or last makes no difference for images; for what is no longer one it does."""
 
 from __future__ import annotations
 

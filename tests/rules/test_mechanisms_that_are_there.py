@@ -75,7 +75,7 @@ HEAD = weights(12, 3)
 
 
 def in_blocks(x: torch.Tensor, order: np.ndarray, bias: torch.Tensor) -> torch.Tensor:
-    """A layer whose features lie in another order, which the next layer takes back."""
+    """A layer whose features are in another order, which the next layer reverts."""
     weight, back = torch.tensor(WEIGHT[:, order].numpy()), torch.tensor(HEAD[order].numpy())
     return torch.tanh(torch.addmm(bias, x, weight)) @ back
 

@@ -1,4 +1,4 @@
-"""A bias is a leaf that is added unchanged: what is computed from one, or joined, is none."""
+"""A bias is a leaf that is added unchanged; what is computed or joined from one is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mask hides something, before the softmax or behind it: what is added as 0 and 1 is none."""
+"""A mask hides something, before or after the softmax: what is added as 0 and 1 is no mask."""
 
 from __future__ import annotations
 

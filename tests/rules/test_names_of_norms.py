@@ -146,7 +146,7 @@ def test_another_variance_is_no_other_epsilon() -> None:
 
 
 def test_what_a_norm_makes_of_its_weights_is_not_read_in_place_of_one() -> None:
-    """Keras makes one offset of mean, scale and offset, in the right port as in this one."""
+    """Keras computes one offset from mean, scale and offset, in the right port as in this one."""
     keras = pytest.importorskip("keras")
     uniform = np.random.default_rng(6).uniform
     first = called(0.2 * MEAN, torch.from_numpy(uniform(0.05, 0.5, 6).astype("f")))

@@ -68,7 +68,7 @@ def test_a_weight_of_other_values_is_named() -> None:
 
 
 def test_one_weight_stands_in_for_one_alone() -> None:
-    """A bias in the place of three: added, taken off and added, it is what is wrong, thrice."""
+    """A bias in the place of three: added, subtracted and added, it is wrong each time."""
     mean, offset, bias = weights(6), weights(6), weights(6)
     spread = weights(6).abs() + 0.5
 

@@ -62,7 +62,7 @@ def test_an_input_over_the_root_of_two_is_no_epsilon_of_twice_the_size(
 
 
 def normal(std: Callable[..., Any], power: int = 2) -> Callable[..., Any]:
-    """The log-density of fixed actions, the deviation of which is made by a function."""
+    """The log-density of fixed actions, whose deviation is computed by a function."""
 
     def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         mean, log = x[:, :4], x[:, 4:]

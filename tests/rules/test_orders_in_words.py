@@ -189,7 +189,7 @@ PROJECTIONS = [[weights(16, 16) for _ in range(3)] for _ in range(2)]
 
 
 def attention(heads_first: bool, axis: int) -> Model:
-    """Attention whose heads come before the samples or behind them, which is one either way."""
+    """Attention whose heads come before the samples or after them, which makes no difference."""
 
     def in_heads(x: torch.Tensor) -> torch.Tensor:
         order = (2, 0, 1, 3) if heads_first else (0, 2, 1, 3)

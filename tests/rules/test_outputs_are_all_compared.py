@@ -1,4 +1,4 @@
-"""Every leaf of what a model returns is compared, or is named as not compared: none falls out."""
+"""Every leaf of what a model returns is compared, or is named as not compared: none is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agrees in float64 and differs as the models ran is no parity, unless it is rounding."""
+"""What agrees in float64 but differs as the models ran is no parity, unless it is rounding."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_images_of_another_layout_are_one() -> None:
 
 
 def test_each_value_is_rounded_by_itself_in_some_draw() -> None:
-    """Where a distribution is all in one atom, what that atom is rounded by is all there is."""
+    """Where a distribution is all in one atom, the rounding of that atom is all there is."""
     from parity.frameworks import load
     from parity.model import wrap
 

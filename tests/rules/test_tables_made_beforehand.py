@@ -17,7 +17,7 @@ LONGEST = 4000
 
 
 class Held(torch.nn.Module):
-    """Adds a wave of each place, as it was computed when the model was made."""
+    """Adds a wave for each place, as it was computed when the model was made."""
 
     def __init__(self, period: float, length: int = X.shape[1]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tensors that are no plain ones: of classes of their own, sparse, nested, and forward mode's."""
+"""Tensors that are not plain: of their own classes, sparse, nested, and of forward mode."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_a_single_layer_is_reported_as_what_it_is() -> None:
 
 
 def test_many_layers_take_no_longer_than_their_replays() -> None:
-    """It was a search for the place of each, and an explanation of each."""
+    """Each used to be searched for and explained separately."""
     torch.manual_seed(0)
 
     def model() -> Any:
@@ -162,7 +162,7 @@ class Last(torch.nn.Module):
 
 
 class LSTM(torch.nn.Module):
-    """An LSTM written out; `gates` makes what the gates are of, of the input and the state."""
+    """An LSTM written out; `gates` computes the gates from the input and the state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -419,7 +419,7 @@ def test_weights_that_one_model_alone_joins_may_be_shared(build: Any, factor: fl
 def test_once_it_is_found_nothing_more_is_measured(
     candidate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replay of all that is moved by a rounding takes as long as the comparison."""
+    """A replay of everything that a rounding moves takes as long as the comparison."""
 
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("nothing more is to be measured")

@@ -122,7 +122,7 @@ def test_dead_outputs_prove_nothing() -> None:
 
 
 def test_outputs_that_are_one_for_all_samples_prove_nothing() -> None:
-    """Behind a dead ReLU there is a bias alone, and what lies before it may be anything."""
+    """After a dead ReLU only a bias is left, and what is before it may be anything."""
 
     def dead(inner: Any) -> Any:
         return lambda x: torch.relu(inner(x) - 100) @ SECOND + SECOND[0]
@@ -132,7 +132,7 @@ def test_outputs_that_are_one_for_all_samples_prove_nothing() -> None:
 
 
 def test_what_is_one_for_all_samples_for_a_reason_is_parity() -> None:
-    """One output of two, one sample, samples that are one: none of them is a dead ReLU."""
+    """One output of two, one sample, equal samples: none of these is a dead ReLU."""
 
     def biased(x: torch.Tensor) -> torch.Tensor:
         return torch.relu(x @ FIRST - 100) @ SECOND + SECOND[0]

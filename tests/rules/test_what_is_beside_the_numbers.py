@@ -91,7 +91,7 @@ def test_a_private_number_of_a_class_counts_if_a_method_reads_it(kind: Any, verd
 
 
 class Torque(np.ndarray):
-    """Torques, and the unit in which they are."""
+    """Torques and their unit."""
 
     def __array_finalize__(self, other: Any) -> None:
         self._unit = getattr(other, "_unit", "Nm")

@@ -1,4 +1,4 @@
-"""What an object keeps to itself and is no number, and its methods read; settings' other names."""
+"""What an object keeps to itself and its methods read, and is no number; settings by other names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.rules.test_outputs_are_all_compared import Build, compared, in_tensor
 
 
 class Keeps:
-    """A value, and what its method makes of it."""
+    """A value, and what its method computes from it."""
 
     def __init__(self, value: Any, how: Any) -> None:
         self.value, self._how = value, how

@@ -1,4 +1,4 @@
-"""Of objects of all kinds what is not compared is named: a fault is no parity, a twin no alarm."""
+"""For objects of all kinds what is not compared is named: a fault is no parity, a twin no alarm."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Size(NamedTuple):
 
 
 class Spec:
-    """It has a method that is named as a tensor's."""
+    """It has a method that is named like a tensor's."""
 
     def __init__(self, low: Any) -> None:
         self.low, self.shape, self.dtype = low, (5, 3), "float32"

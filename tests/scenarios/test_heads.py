@@ -309,7 +309,7 @@ def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
 
 
 def test_a_head_that_hides_a_difference_beside_one_has_it_all_the_same() -> None:
-    """1 + q differs by next to nothing, and was taken for the reference's: q is its digits."""
+    """1 + q differs by next to nothing and was taken for the reference's; q shows it."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     weight = torch.randn(5, 4)

@@ -46,7 +46,7 @@ def test_hidden_logits_that_are_not_hidden_in_the_other_model_are_no_rounding():
 
 
 def test_values_that_overflow_when_a_repair_is_tried():
-    """A clipped log_std against a squashed one: tried in its place, others go beyond exp."""
+    """A clipped log_std against a squashed one: tried in its place, other values overflow exp."""
     weights = normal(4, 5, 6, scale=400.0)
 
     def reference(x):
@@ -161,7 +161,7 @@ def test_an_input_that_one_model_reverses_is_placed_where_the_other_reads_it():
 
 
 def test_a_repair_among_axes_of_one_length_is_laid_out_as_what_follows_needs_it():
-    """Elementwise layers go on in any order of axes; a wrong one would make the pooling diverge."""
+    """Elementwise layers run in any order of axes; a wrong one would make the pooling diverge."""
     kernel, bias = normal(16, 4, 3, 2, 3, 2), normal(17, 4)
 
     flipped = torch.from_numpy(kernel[..., ::-1].copy())

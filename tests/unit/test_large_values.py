@@ -84,7 +84,7 @@ def test_an_output_that_is_the_recorded_one_is_kept_once(
 def test_an_output_that_is_another_when_nobody_watches_is_kept_as_it_is(
     inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of another sign of zero too."""
+    """One with another sign of zero too."""
     recorded, run = plain(torch.relu, lambda x: -torch.relu(x), inputs, monkeypatch)
     assert np.array_equal(run.run()["output"], -recorded)
     inputs = np.minimum(inputs, 0)  # all is zero

@@ -63,7 +63,7 @@ def computed(pos: Any, vel: Any, state: Any, framework: str) -> Any:
 
 
 def built(framework: str, read: Callable[[Any], Any]) -> Any:
-    """A model of one observation, which it reads as `read` does."""
+    """A model of one observation, which it reads in the way of `read`."""
     if framework == "torch":
 
         class InTorch(torch.nn.Module):

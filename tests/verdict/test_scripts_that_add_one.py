@@ -43,7 +43,7 @@ def test_where_all_values_are_small_nothing_is_excused() -> None:
 
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 def test_what_one_result_loses_says_nothing_of_another(factor: float) -> None:
-    """A GELU by its formula loses the tail; the script is no other function in float64 for that."""
+    """A GELU by its formula loses the tail; in float64 the script is still the same function."""
     erf = np.vectorize(math.erf, otypes=[np.float64])
     near = np.linspace(-2, 5, 18, dtype="f").reshape(3, 6)
     x = np.concatenate([FAR_BELOW / 3, near], axis=1)

@@ -675,7 +675,7 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
 def test_a_damaged_heap_does_not_hang_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of its free rest the size is 0: the HDF5 library looks for the next object for ever."""
+    """Its remaining free space has size 0: the HDF5 library looks for the next object for ever."""
     monkeypatch.setattr(subprocess_probe, "_WALL_SECONDS", 4)
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "m.h5")
     data = bytearray((tmp_path / "m.h5").read_bytes())
@@ -969,7 +969,7 @@ def test_the_directory_of_an_archive_of_many_arrays_is_read_once(
 
 
 def calls_of(function: Callable[..., Any], *arguments: Any) -> int:
-    """How many functions of Python's it calls: work that no clock has to measure."""
+    """How many Python functions it calls: work that no clock has to measure."""
     calls = 0
 
     def count(_: object, event: str, __: object) -> None:

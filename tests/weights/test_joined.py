@@ -168,7 +168,7 @@ def test_what_a_layer_multiplies_by_is_known_by_that():
 
 
 class TorchBesideAnAction(torch.nn.Module):
-    """An image's features, flattened, beside what an action was made to."""
+    """An image's features, flattened, beside what an action was turned into."""
 
     def __init__(self, makes, width):
         super().__init__()

@@ -43,7 +43,7 @@ def test_strides_show_what_addresses_show():
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_no_weight_is_kept_in_float64(bias):
-    """Torch transposes each weight before its product; a replay makes that anew."""
+    """Torch transposes each weight before its product; a replay does that again."""
     width = 300  # more than 2**16 elements
     model = nets.parity.wrap(
         torch.nn.Sequential(*(torch.nn.Linear(width, width, bias=bias) for _ in range(3)))

@@ -40,7 +40,7 @@ class TorchStacked(nn.Module):
 
 
 class KerasStacked(keras.Model):
-    """Its halves stand the other way round."""
+    """Its halves are in the other order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def test_a_layer_of_more_units_is_no_stack() -> None:
 
 
 def test_another_split_is_no_stack() -> None:
-    """As many units in all, but each piece goes elsewhere: no order of them leads to parity."""
+    """As many units in total, but each piece goes elsewhere: no order of them leads to parity."""
 
     class Interleaved(TorchStacked):
         def forward(self, x: Any) -> Any:

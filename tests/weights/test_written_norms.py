@@ -333,7 +333,7 @@ def test_images_without_scale_and_shift(wide: bool) -> None:
 
 
 class Last(nn.Module):
-    """A layer of torch's whose channels stand last."""
+    """A layer of torch's whose channels come last."""
 
     def __init__(self, own: Any) -> None:
         super().__init__()

@@ -166,7 +166,7 @@ def _at_byte(size: int) -> None:
 
 
 def crowd(writer: Writer, folder: Path, writers: int = 8, times: int = 4) -> list[str]:
-    """Several write one file at once, while it is read: what is in it in the end.
+    """Several write one file at once, while it is read: what it holds in the end.
 
     Raises:
         AssertionError: a reader found something else than a whole file.

@@ -37,7 +37,7 @@ def test_hard_sigmoid():
 
 @pytest.mark.parametrize("scale", [0.01, 1.0])
 def test_a_hard_sigmoid_of_several_steps(scale):
-    """On small inputs its clips cut nothing off, and its sum is the number that the line gives."""
+    """On small inputs its clips cut nothing off, and its sum is the value that the line gives."""
 
     def sixth(x):
         return torch.minimum(torch.maximum(x / 6 + 0.5, tensor(ZERO)), tensor(ONE))

@@ -110,7 +110,7 @@ def test_a_number_too_small_to_hide_anything_is_stated_with_its_size():
 
 
 def projected(causal, key="key"):
-    """Attention of square kernels, as many as a recurrent layer may have for its gates."""
+    """Attention with square kernels, as many as a recurrent layer may have for its gates."""
     query, value = tensor(WEIGHTS["query"]), tensor(WEIGHTS["value" if key == "key" else "key"])
 
     def run(x):

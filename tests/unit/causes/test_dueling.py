@@ -51,7 +51,7 @@ def test_not_at_all():
 
 
 def test_a_mean_that_a_softmax_cancels_is_not_surely_missing():
-    """Centred over the atoms, of which a softmax follows: as if not centred, but it is."""
+    """Centred over the atoms, before a softmax over them: as if not centred, but it is."""
     advantage, value = tensor(values(7, 12)), tensor(values(7, 3))
 
     def c51(axis):
@@ -76,7 +76,7 @@ def test_the_mean_of_the_values():
 
 
 def test_the_mean_of_the_values_in_the_reference():
-    """So too, stated the other way round; and written as the value less its own mean."""
+    """So too, stated the other way round; and written as the value minus its own mean."""
     cause = cause_of(head(lambda a, v: v.mean(0, keepdim=True)), head(mean), X)
     assert cause.kind == "dueling-wrong-tensor"
     assert cause.parameters == {"centre of": ("value", "advantages")}

@@ -12,7 +12,7 @@ STATE, OBS, ACT = values(5, 6), values(5, 4), np.array([0, 3, 1, 4, 2])
 
 
 def confirmed(reference, candidate, *inputs):
-    """Kinds of the causes that are confirmed; and all causes."""
+    """The kinds of the confirmed causes, and all causes."""
     causes = [one.cause for one in compared(reference, candidate, *inputs).divergences]
     reported = [one for one in causes if one is not None]
     for cause in reported:  # a cause that says the same of both sides says nothing

@@ -183,7 +183,7 @@ def test_what_is_needed_all_the_same_is_not_too_many():
 
 @pytest.mark.parametrize("read", [False, True])
 def test_rows_that_nobody_reads_are_followed_past_another_divergence(read):
-    """As padding, which one of the models sets to zero: it reaches no output."""
+    """Like padding, which one of the models sets to zero: it reaches no output."""
     weights = [tensor(values(16, 16)) for _ in range(3)]
     hidden = torch.zeros(5, 1)
     hidden[3:] = 1.0

@@ -72,7 +72,7 @@ def test_steps_from_the_other_end(last):
 
 @pytest.mark.parametrize("last", [True, False])
 def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
-    """Before it a dense layer over all steps at once, behind it a head; and a layer beside it."""
+    """Before it a dense layer over all steps at once, after it a head, and a layer beside it."""
     before, head = tensor(values(4, 4)), tensor(values(2 * UNITS, 3))
     beside = torch.nn.GRU(4, UNITS, batch_first=True)
 

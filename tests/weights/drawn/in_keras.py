@@ -29,7 +29,7 @@ def last(shape):
 
 
 def keras_net(net: Net) -> keras.Model:
-    """The layers are made in an order of their own, and called in the network's."""
+    """The layers are made in a different order, and called in the network's."""
     keras.utils.clear_session(free_memory=False)  # a net built again has the names that it had
     given = list(net.layers.items())
     Random(net.made + 1).shuffle(given)
