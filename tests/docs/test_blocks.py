@@ -21,7 +21,7 @@ PAGES = {path.name: path.read_text() for path in FILES}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "sh", "text", "json", "yaml", "ini"}
 
-# pages whose Python is run by a test of their own, which names them
+# pages whose Python is run by a separate test, which names them
 ELSEWHERE = {
     "adding-a-cause.md": "test_adding_a_cause.py",
     "README.md": "test_readme.py",

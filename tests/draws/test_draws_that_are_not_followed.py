@@ -62,7 +62,7 @@ def test_what_libraries_draw_for_themselves_is_none_of_the_models():
     keras = pytest.importorskip("keras")
 
     def reference(x):
-        keras.initializers.RandomNormal()  # takes its seed of `random`
+        keras.initializers.RandomNormal()  # takes its seed from `random`
         return greedy(x)
 
     assert verdict(reference, lambda x: torch.tanh(x @ W).max(1).values)[0] == "parity"

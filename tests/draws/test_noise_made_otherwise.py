@@ -116,7 +116,7 @@ def test_a_law_that_only_its_kernel_knows_is_held_to_what_the_kernel_gives(law: 
     wanted = {"one": "parity", "turned round": "unverified", "exchanged": "diverged"}
     before = torch.get_rng_state()
     assert of_torch(sampled(False, False), other) == wanted[law]
-    assert torch.equal(torch.get_rng_state(), before)  # the kernel draws, and not of the user's
+    assert torch.equal(torch.get_rng_state(), before)  # the kernel draws, not the user's code
 
 
 @pytest.mark.parametrize(("power", "wanted"), [(1, "parity"), (2, "diverged")])

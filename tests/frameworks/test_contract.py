@@ -521,7 +521,7 @@ def test_a_replaced_value_changes_what_depends_on_it_alone(bench: Bench, which: 
         assert tape.replay().array(value.id).tobytes() == recorded(tape, value.id).tobytes()
 
 
-# A word in the kind of an operation, and what stands in the line of every framework's model.
+# A word in the kind of an operation, and what is in the line of every framework's model.
 LINES = {
     "softmax": "softmax(",
     "tanh": "tanh(",

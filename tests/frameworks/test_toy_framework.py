@@ -84,7 +84,7 @@ def transposed() -> Port:
     return port
 
 
-# By name the port, the cause that is proved, and what stands in the line that is named.
+# By name: the port, the cause that is confirmed, and what is in the line that is named.
 FAULTS: dict[str, tuple[Callable[[], Port], str, str]] = {
     "another activation": (lambda: Port(Arr.ramp), "activation-kind", "self.activation("),
     "no bias": (lambda: Port(bias=False), "bias-missing", "self.first(x)"),

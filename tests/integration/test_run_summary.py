@@ -237,7 +237,7 @@ def test_junit_properties_are_there_if_asked_for(nets, tests, workers):
     assert differs["parity.1.difference"] == "5.0e-01"
     assert differs["parity.1.coverage"] == "1.000"
     assert found["test_breaks"]["parity.1.verdict"] == "error"
-    assert "parity.2.verdict" not in found["test_drawn"]  # of many examples one
+    assert "parity.2.verdict" not in found["test_drawn"]  # one of many examples
     assert found["test_compares_nothing"] == {}
     nets.runpytest("--junit-xml=plain.xml", *workers)
     assert not any(

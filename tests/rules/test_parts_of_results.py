@@ -203,7 +203,7 @@ def test_computed_numbers_are_packed_with_their_rounding(packed) -> None:
     def port(factor):
         return of(in_torch, lambda q: {"q": q, "packed": packed(factor * q.numpy())})
 
-    # of bytes it is not known whether what nothing moves is a number
+    # where nothing moves bytes, it is not known whether they are a number
     right = {"parity", "unverified"} if packed(X[:1, :4]).__class__ is bytes else {"parity"}
     assert verdict(reference, port(1.0)) in right
     assert verdict(reference, port(1.01)) == "diverged"

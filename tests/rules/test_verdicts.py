@@ -172,7 +172,7 @@ def test_all_independent_divergences_in_one_run() -> None:
     """Fixing one fault only to be shown the next is a day's work for what one run can say."""
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid"), ("tanh", "elu"), ("softmax", "softmax")]
-    # each was confirmed: with the reference's value put in, what follows agrees
+    # each was confirmed: with the reference's value substituted, what follows agrees
     assert all(found.reconverges for found in report.divergences)
     report = compare(deep(), deep(first="elu", head=0))
     assert sites(report) == [("tanh", "elu"), ("softmax", "softmax")]

@@ -73,7 +73,7 @@ class Quarter(Half):
 
 
 class Unread:
-    _gain = 0.125  # no method makes anything of it
+    _gain = 0.125  # no method computes anything from it
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -1,4 +1,4 @@
-"""What an object keeps to itself and its methods read, and is no number; settings by other names."""
+"""What an object keeps to itself and its methods read, no number; settings by other names."""
 
 from __future__ import annotations
 

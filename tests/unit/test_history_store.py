@@ -129,7 +129,7 @@ def test_what_is_no_history_is_reported_and_left_as_it_is(tmp_path, make, why):
             for name in history.names(run):
                 history.entries(name)
     assert str(path) in str(error.value)
-    if make not in (damaged, half):  # of which the page that is written to may be whole
+    if make not in (damaged, half):  # whose page that is written to may be whole
         with pytest.raises(FileError, match=why):
             add(path, "v2", "0.1.0", {"port": ENTRY})
     if before is not None and make not in (damaged, half):

@@ -163,7 +163,7 @@ def test_what_differs_is_reported(
 ) -> None:
     found = differences(SIDES[reference](), SIDES[candidate](**change))
     assert (kind, step, text) in [(one.kind, one.step, one.text) for one in found]
-    # a dilation may bring the padding that keeps the size; nothing else brings anything
+    # a dilation may change the padding that keeps the size; nothing else changes anything
     brought = {"padding"} if "dilation" in change else set()
     assert [one for one in found if one.text != text and one.name not in brought] == []
 

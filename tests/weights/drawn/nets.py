@@ -406,7 +406,7 @@ def other_net(net: Net, random: Random) -> Net | None:
                 changed = way(net, number)
                 if changed.shapes and changed.layers and changed != net:
                     return changed
-            except (ValueError, IndexError):  # nothing fits behind it
+            except (ValueError, IndexError):  # nothing fits after it
                 continue
     return None
 
