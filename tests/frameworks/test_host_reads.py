@@ -192,7 +192,7 @@ def test_constants_in_bfloat16_can_be_looked_at() -> None:
     assert found.verdict == "parity"
 
 
-def test_a_mask_that_numpy_made_of_rounding_is_no_divergence() -> None:
+def test_a_mask_that_numpy_made_from_rounding_is_no_divergence() -> None:
     """In float64 the reference's mask is another, while that of the candidate stays as it was."""
 
     def reference(rounded: bool, scale: float = 1.0) -> Any:

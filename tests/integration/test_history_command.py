@@ -145,7 +145,7 @@ def test_another_environment_is_125_unless_something_is_worse_all_the_same(capsy
         assert code == expected and "-> 9.9" in said
 
 
-def test_a_comparison_that_is_new_is_held_against_the_first_that_has_it(capsys):
+def test_a_new_comparison_is_compared_with_the_first_run_that_has_it(capsys):
     add(capsys, 1, commit="v1")
     add(capsys, 1, 1, commit="v2")
     code, said = call(capsys, "show")

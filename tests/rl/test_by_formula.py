@@ -142,7 +142,7 @@ def test_infinity_as_it_ran_is_wrong_though_float64_would_hold_it() -> None:
         ("_all", lambda right: True, both_wrong),
     ],
 )
-def test_without_a_rule_it_would_say_otherwise(
+def test_without_a_rule_it_would_say_something_else(
     rule: str, broken: Any, situation: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models, inputs, formula = situation()
@@ -211,7 +211,7 @@ def test_a_candidate_in_its_own_layout_is_right_where_it_agrees() -> None:
     assert (report.verdict, report.by_formula.right) == ("parity", "both")
 
 
-def test_each_of_several_candidates_is_held_against_it() -> None:
+def test_each_of_several_candidates_is_compared_with_it() -> None:
     report = compare(torch_dueling(1), tf_dueling(1), torch_dueling(0))
     assert [found.by_formula.right for found in report.comparisons] == ["both", "reference"]
     assert report.by_formula.right == "reference"  # of the worst

@@ -216,15 +216,15 @@ def test_torchs_agree_with_the_book(name: str) -> None:
 def test_a_bound_that_is_nan_on_one_side_only_is_found() -> None:
     """-inf by the book; the inverse of tanh is infinite, and infinity less infinity is NaN."""
     before = {"before": lambda self, action: torch.atanh(action)}
-    mine = rl.methods(
+    own = rl.methods(
         partial(type("Squashed", (policies.Squashed,), before), OPS["torch"]),
         "torch",
         of=("log_prob", "kl", "mode", "sample"),
     )
     book = rl.methods(rl.SquashedGaussian)
-    result = found(book, mine, distributions(rl.SquashedGaussian, 3))
+    result = found(book, own, distributions(rl.SquashedGaussian, 3))
     assert any("is NaN in one model only" in reason for reason in result.report.worst.reasons)
-    inside = found(book, mine, distributions(rl.SquashedGaussian, 3, special=False))
+    inside = found(book, own, distributions(rl.SquashedGaussian, 3, special=False))
     assert inside.verdict == "parity", inside.report
 
 
@@ -247,10 +247,10 @@ def test_what_is_nan_throughout_proves_no_cause() -> None:
 
     Nor is a scale that is tried with the sign of a draw, which the book does not take, an error.
     """
-    mine = partial(type("Squashed", (policies.Squashed,), {"log_prob": summed_twice}), OPS["torch"])
+    own = partial(type("Squashed", (policies.Squashed,), {"log_prob": summed_twice}), OPS["torch"])
     report = parity.compare(
         rl.methods(rl.SquashedGaussian, of=["log_prob"]),
-        rl.methods(mine, "torch", of=["log_prob"]),
+        rl.methods(own, "torch", of=["log_prob"]),
         inputs=ON_THE_BOUNDS,
     )
     assert report.verdict == "diverged" and "NaN in one model only" in str(report)

@@ -108,7 +108,7 @@ def test_a_value_of_one_atom_alone_is_as_exact_as_the_support(
     assert verdict(late) != "parity"
 
 
-def test_only_what_was_made_of_its_ends_is_as_exact_as_those() -> None:
+def test_only_what_was_computed_from_its_ends_is_as_exact_as_those() -> None:
     even = np.linspace(-300, 300, 601, dtype=np.float32).astype(np.float64)
     assert is_progression(even) and is_progression(np.tile(even, (2, 3, 1)))
     bent = even.copy()

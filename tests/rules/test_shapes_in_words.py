@@ -19,7 +19,7 @@ ROWS = np.random.default_rng(0).normal(size=(5, 2))
         (ROWS[:, 0], np.tile(ROWS[:, :1], (1, 3)), "B repeats it over axis 1, A does not"),
     ],
 )
-def test_how_the_one_comes_of_the_other(
+def test_how_one_comes_from_the_other(
     reference: np.ndarray, candidate: np.ndarray, reason: str
 ) -> None:
     assert shape_reason("0", ("A", "B"), (reference, candidate)).endswith(reason)

@@ -137,7 +137,7 @@ def test_an_epsilon_that_shows_in_one_model_is_not_nought_in_both() -> None:
     assert kinds(report) == ["norm-axis"] and "epsilon 0" not in summaries(report)
 
 
-def test_what_a_repair_put_before_several_readers_is_no_source_of_theirs() -> None:
+def test_what_a_repair_puts_before_several_readers_is_not_their_source() -> None:
     def heads(x: torch.Tensor, squashed: bool) -> tuple[torch.Tensor, ...]:
         mean = torch.tanh(x @ FIRST) @ SQUARE
         return torch.tanh(mean) if squashed else mean, (mean**2).sum(1) - mean[:, 0]

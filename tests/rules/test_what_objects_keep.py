@@ -143,7 +143,7 @@ def test_what_is_shown_or_equal_is_no_hindrance(reference: Build, candidate: Bui
     assert compared(in_torch(reference), in_tensorflow(candidate)).verdict == "parity"
 
 
-def test_a_class_made_of_a_librarys_keeps_what_the_library_keeps() -> None:
+def test_a_class_derived_from_a_librarys_keeps_what_the_library_keeps() -> None:
     found = outputs.flatten(OwnNormal(torch.zeros(3), torch.eye(3)), torch.is_tensor)
     assert "loc" in found and not found.others.keys() & {"_unbroadcasted_scale_tril"}
 

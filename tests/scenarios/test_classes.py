@@ -109,7 +109,7 @@ def test_a_cast_on_the_way_and_rounded_weights_are_alarms():
 
 @pytest.mark.parametrize("values", [(-np.inf, -1e9), (float(np.finfo("f").min), -1e8)])
 @pytest.mark.parametrize("softmax", [True, False])
-def test_a_mask_may_be_written_otherwise_but_must_hide_the_same(values, softmax):
+def test_a_mask_may_be_written_differently_but_must_hide_the_same(values, softmax):
     hidden = torch.from_numpy(random.random((5, 9)) < 0.4)
     leaking = hidden.clone()
     leaking[tuple(hidden.nonzero()[3])] = False

@@ -270,7 +270,7 @@ def test_what_other_programs_take_of_the_time_counts_half(
             budget.check()
 
 
-def test_weights_are_held_against_each_other_within_the_budget() -> None:
+def test_weights_are_compared_within_the_budget() -> None:
     from parity.diagnosis.causes._weights import _combinations
     from parity.diagnosis.view import LeafView
 

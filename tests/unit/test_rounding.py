@@ -84,7 +84,7 @@ def test_constants_reach_through_static_operations() -> None:
     assert explained > 5 * FLOOR
 
 
-def test_values_put_in_by_force_are_not_taken_for_rounding() -> None:
+def test_values_substituted_by_force_are_not_taken_for_rounding() -> None:
     """The other model's value may occur somewhere in a run; it is no effect of a constant."""
     factor = tensor(draw.uniform(0.3, 3, 7))
     tape = load("torch").record(wrap(lambda x: torch.tanh(x * factor), "torch"), X)

@@ -122,7 +122,7 @@ def test_sorting_behind_a_fault_is_not_reported():
         assert len(report.divergences) == 2
 
 
-def test_where_the_outputs_agree_but_for_rounding_all_is_left_to_the_verdict(monkeypatch):
+def test_where_the_outputs_agree_up_to_rounding_all_is_left_to_the_verdict(monkeypatch):
     found = located(sorted_inside(), as_they_come(0.2))
     assert len(sample_order.without_sorted(*found)) == len(found[2]) - 1
     monkeypatch.setattr(sample_order, "UNITS", {"float32": 10.0})

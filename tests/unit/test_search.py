@@ -100,7 +100,7 @@ def test_a_skip_connection_too_many_is_one_divergence(bare: tuple[int, ...], by_
     assert sum(found.times for found in report.divergences) == len(bare)
 
 
-def test_what_is_put_in_stays_where_a_place_before_it_is_found_later() -> None:
+def test_what_is_substituted_stays_where_a_place_before_it_is_found_later() -> None:
     """An LSTM's last state is a separate place, found after its outputs and before them."""
     torch.manual_seed(0)
     cell, head = nn.LSTM(4, 5, batch_first=True), torch.randn(5, 3)

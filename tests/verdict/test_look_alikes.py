@@ -160,7 +160,7 @@ def undone(name, rate, epsilon):
 
 @pytest.mark.parametrize("name", ["exp", "sigmoid"])
 @pytest.mark.parametrize("rate", [0.455, 0.7])
-def test_what_is_undone_but_for_an_epsilon_is_not_its_argument(name, rate):
+def test_what_is_undone_except_for_an_epsilon_is_not_its_argument(name, rate):
     """Where the reference's result is substituted, what follows is the reference's, and late."""
     x = np.random.default_rng(3).standard_normal((5, 7)).astype("f")
 

@@ -103,7 +103,7 @@ def test_a_folded_scale_is_no_other_parameter():
     assert {one.kind for one in report.worst.notes} == {"constant-precision"}
 
 
-def test_a_constant_that_is_rounded_otherwise_stays_one():
+def test_a_constant_that_is_rounded_differently_stays_one():
     third = torch.full((6,), 1 / 3) * torch.arange(1, 7)
     other = torch.nextafter(third, torch.ones(6))
     models = (

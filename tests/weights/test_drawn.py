@@ -110,7 +110,7 @@ def test_the_three_frameworks_start_from_other_weights_and_compute_the_same_of_t
     )
 
 
-def test_one_value_otherwise_is_seen_by_the_known_map():
+def test_one_changed_value_is_seen_by_the_known_map():
     net = net_of_seed(3)
     inputs = cases.inputs_of(net, 3)
     for name in FRAMEWORKS:

@@ -23,7 +23,7 @@ def test_noise_added_to_a_weight_is_not_called_other_values_in_it():
     assert "mul, add computes from it" in cause.summary
 
 
-def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_values():
+def test_a_weight_that_both_compute_differently_from_equal_ones_holds_no_other_values():
     start, weight = tensor(values(4, 6)), tensor(values(6, 6))
 
     def first_state(epsilon):
@@ -70,7 +70,7 @@ def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another()
     assert "at another place" in cause.unproved
 
 
-def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
+def test_a_weight_that_is_standardised_differently_is_not_called_a_multiple():
     """The parameters are equal; what is computed from them is a multiple."""
     weight = tensor(values(6, 9))
 

@@ -168,7 +168,7 @@ def test_a_mean_of_another_value_that_is_missing_is_no_dueling_head():
     assert "dueling-not-centered" not in found
 
 
-def test_scores_that_are_transposed_are_not_flattened_otherwise():
+def test_scores_that_are_transposed_are_not_flattened_differently():
     q, k, v = (tensor(values(8, 8)) for _ in range(3))
 
     def attention(exchanged):
@@ -184,7 +184,7 @@ def test_scores_that_are_transposed_are_not_flattened_otherwise():
     assert not found & {"head-split-order", "flatten-order", "spatial-swap"}
 
 
-def test_a_rolled_concatenation_is_not_joined_otherwise():
+def test_a_rolled_concatenation_is_not_joined_differently():
     weight = tensor(values(10, 4))
 
     def joined(rolled):

@@ -91,7 +91,7 @@ def test_parts_joined_in_another_order():
     assert kind(joined((0, 1, 2)), joined((2, 0, 1)), ROWS) == "concat-order"
 
 
-def test_heads_split_otherwise():
+def test_heads_split_differently():
     query, key = tensor(values(12, 12)), tensor(values(12, 12))
 
     def scores(split):

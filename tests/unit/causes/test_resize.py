@@ -35,7 +35,7 @@ def test_another_method():
     assert (cause.kind, cause.parameters["method"]) == ("resize-method", ("linear", "nearest"))
 
 
-def test_a_resized_image_times_two_is_not_resized_otherwise():
+def test_a_resized_image_times_two_is_not_resized_differently():
     candidate = resized(mode="bilinear")
     found = kind(resized(mode="bilinear"), lambda x: candidate(x) * x.mean(), IMAGES)
     assert found not in {"resize-coordinates", "resize-rounding", "resize-method"}

@@ -72,7 +72,7 @@ def test_two_faults_in_one_region_are_neither():
     assert kind(reference, candidate, X) not in ("wrong-source", "op-missing", "op-extra")
 
 
-def test_another_value_is_added_that_the_rest_is_made_of():
+def test_another_value_is_added_from_which_the_rest_is_computed():
     w = tensor(values(6, 6))
 
     def model(swapped):
