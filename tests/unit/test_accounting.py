@@ -81,7 +81,7 @@ def test_what_is_too_small_to_look_at_is_so_of_whole_arrays():
         if ran.dtype != other.dtype:
             continue
         small = regimes._is_small(ran, other)
-        gap, large = regimes._apart(*regimes._comparable(ran, other), 0.0)
+        gap, large = regimes._gap(*regimes._comparable(ran, other), 0.0)
         seen.append(small)
         assert not small or not (gap > large).any()
     assert {True, False} == set(seen)
