@@ -21,7 +21,7 @@ settings.load_profile("parity")
 
 @pytest.fixture(autouse=True)
 def not_on_github(monkeypatch):
-    """What runs inside a test plants divergences: they are no annotations of this project's own."""
+    """Runs inside a test plant divergences: they must not become annotations of this project."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
@@ -31,7 +31,7 @@ _SEEN = {}  # the modules that were looked through for them, and how many there 
 
 @pytest.fixture(autouse=True)
 def same_draws():
-    """A test draws the same whichever others ran before; other draws are for the benchmarks."""
+    """A test draws the same values whichever ran before; other draws are for the benchmarks."""
     seed_all(0)
     if _SEEN.get("count") != len(
         sys.modules

@@ -12,8 +12,8 @@ from benchmarks.attacks.corpus import Attack, Case, Side, attacks, numpy_, torch
 from benchmarks.attacks.mutations import campaign, judge
 from benchmarks.attacks.truth import FAULTY, truth
 
-# Every tenth attack; what saves models or traces them is slow, what is true of some draws alone
-# is not so in every run, and what is known to break something is seen by the benchmark: left to it.
+# Every tenth attack; what saves or traces models is slow, what holds for some draws alone
+# does not hold in every run, and what is known to break something is left to the benchmark.
 BY_CHANCE = (
     *("mixture-at-once", "action-by-inversion", "depth-by-a-floor", "latents-of-one-seed"),
     *("factorised-noise", "coins-of-the-system", "those-that-do-not"),
@@ -25,7 +25,7 @@ SLOW = (
     *("noise-of-scipy", "noise-of-in-a-dict", "start-of-ones", "register-of-six"),
     *("failing-actuator", "three-of-nine"),
 )
-# The only ones that show a rule of theirs.
+# Each is the only one that shows a certain rule.
 ALONE = (
     "one-sum-that-cancels",
     "distances-to-themselves",

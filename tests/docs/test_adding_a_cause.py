@@ -12,11 +12,11 @@ from parity.diagnosis import causes
 
 torch = pytest.importorskip("torch")
 
-from tests.unit.causes.told import compared, numbers, tensor  # noqa: E402
+from tests.unit.causes.told import compared, tensor, values  # noqa: E402
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-cause.md").read_text()
 [CODE] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-X, WEIGHT, OUT = numbers(5, 7), tensor(numbers(7, 6)), tensor(numbers(6, 4))
+X, WEIGHT, OUT = values(5, 7), tensor(values(7, 6)), tensor(values(6, 4))
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def model(logarithm):
     return lambda x: logarithm((x @ WEIGHT).square() + 0.1) @ OUT
 
 
-def first(ours, theirs):
-    return compared(model(ours), model(theirs), X).divergences[0]
+def first(reference, candidate):
+    return compared(model(reference), model(candidate), X).divergences[0]
 
 
 def test_it_has_as_many_lines_as_the_page_says():

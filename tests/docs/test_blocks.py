@@ -21,7 +21,7 @@ PAGES = {path.name: path.read_text() for path in FILES}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "sh", "text", "json", "yaml", "ini"}
 
-# pages whose Python is run by a test of their own, which names them
+# pages whose Python is run by a separate test, which names them
 ELSEWHERE = {
     "adding-a-cause.md": "test_adding_a_cause.py",
     "README.md": "test_readme.py",
@@ -72,7 +72,7 @@ HERE = [one for one in blocks("python") if one.values[0] not in {*ELSEWHERE, *RE
 
 @pytest.mark.parametrize(("name", "code"), HERE)
 def test_a_script_runs_and_prints_what_it_says(tmp_path, name, code):
-    """What stands in a comment behind `print(...)`, or in the `text` block that follows."""
+    """What is in a comment behind `print(...)`, or in the `text` block that follows."""
     for module in {"torch", "keras"} & set(re.findall(r"^import (\w+)", code, re.MULTILINE)):
         pytest.importorskip(module)
     done = run(code, tmp_path)
@@ -129,7 +129,7 @@ def test_commands_are_found():
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_is_one_that_there_is(words):
-    """Its words fit its parser; those of the tutorial are run besides."""
+    """Its words fit its parser; those of the tutorial are run as well."""
     program = words[0]
     if program == "parity":
         assert callable(parser().parse_args(until_redirection(words[1:])).run)

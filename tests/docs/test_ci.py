@@ -87,7 +87,7 @@ def test_the_yaml_parses():
     identified = {step["id"] for step in steps if "id" in step}
     assert set(re.findall(r"steps\.(\w+)\.", blocks("yaml")[0])) == identified
     upload = steps[uses.index("actions/upload-artifact")]
-    assert upload["if"] == "always()"  # a run that fails is the one to be looked at
+    assert upload["if"] == "always()"  # a failing run is the one to look at
     [gate] = [step["run"] for step in steps if "--parity-baseline" in step.get("run", "")]
     assert f"--parity-report {upload['with']['path']}/" in gate
     [hook] = hooks["repos"][0]["hooks"]

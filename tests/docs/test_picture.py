@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tests.docs.walk import ROOT, told
+from tests.docs.walk import ROOT, normalized
 
 _CHARACTER = 12.2  # how wide rich draws one
 FILE = ROOT / "docs" / "report.svg"
@@ -19,11 +19,11 @@ def shown(svg):
     for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         at, words = float(text.get("x", 0)), (text.text or "").replace("\xa0", " ").strip("\n")
         lines.setdefault(float(text.get("y", 0)), []).append((at, words))
-    return told("\n".join(_row(sorted(line)) for _, line in sorted(lines.items())))
+    return normalized("\n".join(_row(sorted(line)) for _, line in sorted(lines.items())))
 
 
 def _row(line):
-    """The words of a line where they stand: a gap is as many blanks as fit into it."""
+    """The words of a line in their columns: a gap is as many blanks as fit into it."""
     row, end = "", 0.0
     for at, words in line:
         row += " " * round((at - end) / _CHARACTER) * bool(row) + words

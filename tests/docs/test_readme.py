@@ -12,7 +12,7 @@ import pytest
 # before a block is run: what it imports first is forgotten after it, and would be there twice
 import parity.comparison
 import parity.rl  # noqa: F401
-from tests.docs.walk import told, walk
+from tests.docs.walk import normalized, walk
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -91,7 +91,7 @@ def test_the_demo_is_as_the_picture_shows():
         [sys.executable, "-c", shim],
         capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path},
     )  # fmt: skip
-    printed = {" ".join(line.split()) for line in told(done.stdout).splitlines()}
+    printed = {" ".join(line.split()) for line in normalized(done.stdout).splitlines()}
     lines = [" ".join(line.split()) for line in shown(FILE.read_text()).splitlines()]
     picture = [line for line in lines if "outputs differ" in line or line.startswith("fix:")]
     assert len(picture) == 2

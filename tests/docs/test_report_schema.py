@@ -14,7 +14,7 @@ DOCUMENTED = set(
 
 
 def keys_of(data):
-    """All keys of nested data, but of `versions`, whose keys are the frameworks' own."""
+    """All keys of nested data, except in `versions`, whose keys are the frameworks' own."""
     if isinstance(data, dict):
         for key, item in data.items():
             yield key

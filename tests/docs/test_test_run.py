@@ -1,4 +1,4 @@
-"""docs/test-run.md: its example prints what the page shows, but for rounding's last digits."""
+"""docs/test-run.md: its example prints what the page shows, except for last digits by rounding."""
 
 import re
 from pathlib import Path
@@ -22,8 +22,8 @@ def test_the_section_is_as_shown(pytester):
     result.assert_outcomes(passed=1, failed=1)
     lines = [line for line in result.stdout.str().splitlines() if "slowest" not in line]
     start = next(at for at, line in enumerate(lines) if re.fullmatch("=+ parity =+", line))
-    told = "\n".join(lines[start : start + len(shown.splitlines())])
-    assert without_rounding(told) == without_rounding(shown.rstrip())
+    printed = "\n".join(lines[start : start + len(shown.splitlines())])
+    assert without_rounding(printed) == without_rounding(shown.rstrip())
 
 
 def test_rounding_alone_is_passed_over():

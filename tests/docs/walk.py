@@ -61,7 +61,7 @@ def commands(block: str) -> list[tuple[str, str]]:
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def told(text: str) -> str:
+def normalized(text: str) -> str:
     """A text without what differs from machine to machine: rounding, times, the width of a rule."""
     text = re.sub(r"\b\d(\.\d+)?e-(0[5-9]|1\d)\b|(?<=  )0(?=  )", "ROUNDING", text)
     text = re.sub(r"ROUNDING at \(.*?\): \S+ and [^;\s]+", "ROUNDING", text)

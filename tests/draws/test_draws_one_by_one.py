@@ -157,7 +157,7 @@ def test_in_tensorflow(law):
 
 
 def test_what_hides_in_half_of_the_samples_is_found():
-    """The closing checks look at other samples on draws that are put together likewise."""
+    """The closing checks look at other samples on draws that are combined in the same way."""
 
     def held(x):
         first = X[: len(x)]
@@ -169,7 +169,7 @@ def test_what_hides_in_half_of_the_samples_is_found():
 
 
 def test_a_rate_that_changes_from_step_to_step():
-    """Draws at one line that are of several laws are not one."""
+    """Draws at one line that follow several laws are not one draw."""
 
     def loop(rates):
         return lambda x: torch.stack(

@@ -22,7 +22,7 @@ def greedy(x):
 
 
 def explores(draw, often, scale=1.0):
-    """A port that takes any action as often as said, and else the best."""
+    """A port that takes a random action as often as stated, and else the best."""
 
     def port(x):
         q = torch.tanh(x @ W)
@@ -62,7 +62,7 @@ def test_what_libraries_draw_for_themselves_is_none_of_the_models():
     keras = pytest.importorskip("keras")
 
     def reference(x):
-        keras.initializers.RandomNormal()  # takes its seed of `random`
+        keras.initializers.RandomNormal()  # takes its seed from `random`
         return greedy(x)
 
     assert verdict(reference, lambda x: torch.tanh(x @ W).max(1).values)[0] == "parity"
@@ -102,7 +102,7 @@ def test_numpys_functions_are_seen_by_another_name():
 
 
 def test_categories_that_are_drawn_of_what_was_drawn_before():
-    """TensorFlow's own kernel is given draws then: that they are read to record it is no escape."""
+    """TensorFlow's own kernel is then given draws; reading them to record it is no excuse."""
     tf = pytest.importorskip("tensorflow")
     weights = np.random.default_rng(5).standard_normal((13, 6)).astype("f")
     x = np.random.default_rng(6).standard_normal((8, 7)).astype("f")

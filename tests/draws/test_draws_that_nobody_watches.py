@@ -82,7 +82,7 @@ def test_a_fault_beside_it_is_one(draw):
 
 
 def test_two_models_that_draw_by_one_state_are_no_parity():
-    """Recorded from one global state they drew the same, by chance as it were."""
+    """Recorded from one global state they drew the same values, as if by chance."""
     assert compared(actor(in_a_thread), actor(in_a_thread))[0] == "unverified"
 
 

@@ -35,7 +35,7 @@ DRAWS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize(("used", "turned"), [(False, False), (True, False), (True, True)])
 def test_what_is_drawn_by_a_global_generator_is_a_draw(draw: str, used: bool, turned: bool) -> None:
-    """It is put back after each run, and gives the same numbers: a draw it is all the same."""
+    """It is put back after each run, and gives the same values: it is a draw all the same."""
     in_torch, in_tensorflow = DRAWS[draw]
 
     def candidate(scale: float) -> parity.Model:

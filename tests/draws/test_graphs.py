@@ -47,7 +47,7 @@ def test_a_graph_that_was_traced_with_another_scale(early, verdict):
 
 
 @pytest.mark.parametrize(("independent", "verdict"), [(True, "unverified"), (False, "parity")])
-def test_two_graphs_that_draw_the_same_numbers(independent, verdict):
+def test_two_graphs_that_draw_the_same_values(independent, verdict):
     def noisy(h):
         return h + 0.1 * tf.random.normal(tf.shape(h))
 

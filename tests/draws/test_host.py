@@ -270,7 +270,7 @@ def drawn_again(limit):
 
 @pytest.mark.parametrize("made", [clipped, drawn_again])
 def test_what_numpy_makes_of_samples_that_are_far_out_has_to_be_the_same(made):
-    np.random.seed(1)  # no number is beyond 3 deviations
+    np.random.seed(1)  # no value is beyond 3 deviations
     of_torch = parity.wrap(reference, framework="torch")
     for limit, verdict in ((6.5 if made is clipped else 3.3, "unverified"), (1e3, "parity")):
         found = parity.compare(of_torch, parity.wrap(made(limit), framework="torch"), inputs=X)

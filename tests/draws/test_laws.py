@@ -1,4 +1,4 @@
-"""Noise that is made otherwise of draws: where its law is another, many runs show it."""
+"""Noise made from draws in another way: where its law differs, many runs show it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def correlated_by(matrix):
 
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_covariance_without_its_correlations(batch):
-    """Each element by itself is distributed alike."""
+    """Each element by itself has the same distribution."""
     alone = np.diag(np.sqrt(np.square(FACTOR).sum(1))).astype("f")
     assert compared(correlated, correlated_by(FACTOR.T), X[:batch]).verdict == "parity"
     found = compared(correlated, correlated_by(alone), X[:batch])
@@ -69,7 +69,7 @@ def test_a_start_that_converges_late_is_no_divergence(monkeypatch):
 
 
 def test_where_the_time_ends_what_was_seen_so_far_is_stated(monkeypatch):
-    """And of less than the first look there is nothing to be stated."""
+    """Of less than the first look there is nothing to state."""
     fresh = same_distribution._fresh
 
     def until(turn):
@@ -109,7 +109,7 @@ def test_what_only_all_of_many_samples_show():
 
 
 def test_a_mask_that_is_missing_in_a_long_recurrence():
-    """Many operations: few of the runs that others get would be too few to tell."""
+    """Many operations: few of the runs that others get would be too few to decide."""
     u = rng.normal(size=(8, 8)).astype("f") / np.sqrt(np.float32(8))
 
     def reference(x):
@@ -168,7 +168,7 @@ def test_one_law_is_not_found_to_be_two(drawn):
 
 
 def test_rounding_beside_noise_is_no_law():
-    """A sum that is 1 but for rounding in one model, and exactly 1 in the other."""
+    """A sum that is 1 up to rounding in one model, and exactly 1 in the other."""
     random = np.random.default_rng(0)
     a, b = random.standard_normal((2, 2000, 3))
     a[:, 0] = 1 + 2.0**-52 * random.integers(-2, 3, 2000)

@@ -1,4 +1,4 @@
-"""What tells that graphs draw by another law than their code: each kind of number by itself."""
+"""What shows that graphs draw by another law than their code: each kind of number by itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def first_is_larger(random: np.random.Generator) -> Any:
 
 
 def with_one(number: float) -> Law:
-    """One element, anywhere, is another."""
+    """One element, anywhere, differs."""
 
     def law(random: np.random.Generator) -> Any:
         found = noise(random)
@@ -63,7 +63,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_each_number_tells(law: Law) -> None:
+def test_each_number_shows_it(law: Law) -> None:
     assert stated(law, law) == stated(noise, noise) == ""
     assert "output 'y'" in stated(law, noise)
     assert stated(law, noise, drawn="z") == stated(law, noise, by_value="y") == ""
@@ -96,7 +96,7 @@ def test_outputs_of_two_shapes_go_together_by_their_samples() -> None:
     assert "outputs 'y' and 'z' together" in stated(law(True), law(False))
 
 
-def test_what_is_drawn_alike_in_each_run_tells_nothing() -> None:
+def test_what_is_drawn_alike_in_each_run_shows_nothing() -> None:
     assert stated(LAWS["mean"], noise, same=True) == ""
 
 
@@ -138,7 +138,7 @@ def test_an_undefined_number_hides_no_others() -> None:
     assert "output 'y'" in stated(law(1.1), law(1.0))
 
 
-def test_complex_numbers_tell_by_their_parts() -> None:
+def test_complex_numbers_show_it_by_their_parts() -> None:
     def law(scale: float) -> Law:
         return lambda random: noise(random) + scale * 1j * noise(random)
 

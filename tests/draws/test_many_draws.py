@@ -40,7 +40,7 @@ def test_not_all_orders_of_a_dozen_draws_are_made(monkeypatch):
 
 
 def direction(least):
-    """Noise by its length: few of the numbers that it is made of, and one that decides."""
+    """Noise by its length: few of the values that it is made of, and one that decides."""
 
     def model(x):
         noise = torch.randn(2, 64)

@@ -1,4 +1,4 @@
-"""Noise that is made in another way of the same draws is no divergence where its law is one."""
+"""Noise made from the same draws in another way is no divergence where its law is the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ W = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What these models are wrong by shows in fewer, and many take half a minute."""
+    """The faults of these models show in fewer runs, and many take half a minute."""
     monkeypatch.setattr("parity.diagnosis.limits.LAW_RUNS", 2000)
 
 
@@ -101,7 +101,7 @@ def test_samples_in_other_rows_whose_means_are_one_in_law_are_no_divergence(
 
 @pytest.mark.parametrize("law", ["one", "turned round", "exchanged"])
 def test_a_law_that_only_its_kernel_knows_is_held_to_what_the_kernel_gives(law: str) -> None:
-    """1 less a Beta is the Beta of exchanged parameters."""
+    """1 minus a Beta is the Beta with exchanged parameters."""
     kernel = torch.from_numpy(W)
 
     def sampled(exchanged: bool, turned: bool) -> Callable[..., Any]:
@@ -116,12 +116,12 @@ def test_a_law_that_only_its_kernel_knows_is_held_to_what_the_kernel_gives(law: 
     wanted = {"one": "parity", "turned round": "unverified", "exchanged": "diverged"}
     before = torch.get_rng_state()
     assert of_torch(sampled(False, False), other) == wanted[law]
-    assert torch.equal(torch.get_rng_state(), before)  # the kernel draws, and not of the user's
+    assert torch.equal(torch.get_rng_state(), before)  # the kernel draws, not the user's code
 
 
 @pytest.mark.parametrize(("power", "wanted"), [(1, "parity"), (2, "diverged")])
 def test_noise_that_is_taken_off_is_found_beside_its_squares(power: int, wanted: str) -> None:
-    """A log density of squares is the same for either sign, and says nothing of which it is."""
+    """A log density of squares is the same for either sign, and does not show which it is."""
     kernel = torch.from_numpy(W)
 
     def latent(sign: int, power: int) -> Callable[..., Any]:
@@ -142,7 +142,7 @@ def test_noise_that_is_taken_off_is_found_beside_its_squares(power: int, wanted:
 def test_noise_that_is_taken_off_is_found_beside_other_draws(
     power: int, given: bool, wanted: set[str]
 ) -> None:
-    """But not where the noise itself is given too, of which it then takes the other sign."""
+    """But not where the noise itself is an output too: its sign then differs."""
     kernel = torch.from_numpy(W)
 
     def actor(sign: int, power: int) -> Callable[..., Any]:

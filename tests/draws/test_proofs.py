@@ -23,7 +23,7 @@ def reference(x):
 
 @pytest.mark.parametrize("like", [False, True])
 def test_a_fault_before_a_draw_is_proved_across_frameworks(like):
-    """What the fix is put into draws no other samples, though the draw reads its shape there."""
+    """What the fix replaces leads to no other samples, though the draw reads its shape."""
 
     def candidate(x):
         h = torch.nn.functional.leaky_relu(x, 0.2)
@@ -39,7 +39,7 @@ def test_a_fault_before_a_draw_is_proved_across_frameworks(like):
 
 
 def test_what_outputs_behind_other_draws_differ_by_is_not_known():
-    """They are put in as the reference's: a difference of zero would say that nothing shows."""
+    """The reference's draws are substituted: a difference of zero would say that nothing shows."""
     x = np.random.default_rng(0).standard_normal((6, 5)).astype("f")
     w = torch.from_numpy(np.random.default_rng(1).standard_normal((5, 4)).astype("f"))
 

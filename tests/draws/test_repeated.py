@@ -1,4 +1,4 @@
-"""Draws that give the same numbers are one draw, and fresh samples are shared as they are."""
+"""Draws that give the same values are one draw, and fresh samples are shared as they are."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_noise_that_goes_together_is_not_independent(faulty, twin, framework) ->
 
 
 def _with_a_coin(forked):
-    """The numbers of a generator for each head; of one state, one of them begins a number later."""
+    """A generator's values for each head; of one state, one of them begins one value later."""
 
     def model(x):
         with torch.random.fork_rng(enabled=forked):

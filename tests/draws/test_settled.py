@@ -69,7 +69,7 @@ def test_another_seed_is_another_model(draw) -> None:
     assert verdict(seeded(7), seeded(8)) == "diverged"
 
 
-def test_a_port_that_keeps_the_numbers_as_a_constant_is_right() -> None:
+def test_a_port_that_keeps_the_values_as_a_constant_is_right() -> None:
     features = torch.randn((5, 8), generator=torch.Generator().manual_seed(7)).numpy()
 
     def port(x, factor=1.0):
@@ -123,7 +123,7 @@ def test_the_random_states_are_as_they_were() -> None:
     assert states() == before
 
 
-def test_few_numbers_may_be_equal_by_chance() -> None:
+def test_few_values_may_be_equal_by_chance() -> None:
     assert bits_of(np.array([1, 0, 1, 1])) < 40 <= bits_of(np.arange(100) % 2)
     assert bits_of(np.zeros(1000)) == bits_of(np.zeros(0)) == 0
     assert bits_of(np.array([0.3, 0.7])) >= 40
@@ -168,7 +168,7 @@ def most_are_kept(x, seed):
 
 
 @pytest.mark.parametrize("draw", [one_row, one_of_few, most_are_kept])
-def test_few_numbers_by_a_fixed_seed_are_no_chance(draw) -> None:
+def test_few_values_by_a_fixed_seed_are_no_chance(draw) -> None:
     framework = "tensorflow" if draw is one_of_few else "torch"
 
     def seeded(seed):

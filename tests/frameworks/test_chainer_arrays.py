@@ -67,7 +67,7 @@ def test_a_fault_in_it_is_found(name: str) -> None:
     assert parity.compare(reference(net, on_variables, 1.01), net, inputs=X).verdict == "diverged"
 
 
-def test_what_numpy_computes_of_the_inputs_is_told_with_what_to_do() -> None:
+def test_what_numpy_computes_of_the_inputs_is_reported_with_what_to_do() -> None:
     found = parity.compare(reference(net := Net(BEFORE["clip"][0]), BEFORE["clip"][1]), net,
                            inputs=X).comparisons[0]  # fmt: skip
     (caveat,) = [one for one in found.caveats if "NumPy arrays" in one]
@@ -75,11 +75,11 @@ def test_what_numpy_computes_of_the_inputs_is_told_with_what_to_do() -> None:
     assert caveat.endswith("Compute with Chainer's functions on Variables")
     assert "()" not in caveat
     plain = Net(refused)
-    told_of_plain = parity.compare(reference(plain, lambda x: x), plain, inputs=X)
-    assert not told_of_plain.comparisons[0].caveats  # Chainer reads the arrays themselves
+    report_of_plain = parity.compare(reference(plain, lambda x: x), plain, inputs=X)
+    assert not report_of_plain.comparisons[0].caveats  # Chainer reads the arrays themselves
 
 
-def test_a_model_that_takes_neither_is_told_as_its_user_called_it() -> None:
+def test_a_model_that_takes_neither_is_reported_as_its_user_called_it() -> None:
     def broken(x: Any) -> Any:
         raise ValueError("seven of nine" if isinstance(x, chainer.Variable) else "arrays")
 

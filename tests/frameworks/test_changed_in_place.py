@@ -59,7 +59,7 @@ class KerasNorm(keras.Model):
 
 
 class Trained(chainer.Chain):
-    """An optimizer runs inside of the call."""
+    """An optimizer runs inside the call."""
 
     def __init__(self, optimizer: Any) -> None:
         super().__init__()

@@ -425,7 +425,7 @@ def test_what_a_plain_run_gave_stays_when_it_runs_again(bench: Bench, which: str
     assert {name: array.tobytes() for name, array in first.items()} == kept
 
 
-def test_a_plain_run_that_raises_tells_the_line(bench: Bench) -> None:
+def test_a_plain_run_that_raises_states_the_line(bench: Bench) -> None:
     run = load(bench.framework).plain(wrap(bench.models["raises"], bench.framework))
     with pytest.raises(ModelError, match="raised"):
         run(FLAT)
@@ -521,7 +521,7 @@ def test_a_replaced_value_changes_what_depends_on_it_alone(bench: Bench, which: 
         assert tape.replay().array(value.id).tobytes() == recorded(tape, value.id).tobytes()
 
 
-# A word in the kind of an operation, and what stands in the line of every framework's model.
+# A word in the kind of an operation, and what is in the line of every framework's model.
 LINES = {
     "softmax": "softmax(",
     "tanh": "tanh(",

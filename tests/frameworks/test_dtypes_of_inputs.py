@@ -79,7 +79,7 @@ def test_sparse_and_quantised_inputs_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dequantised", [False, True])
-def test_quantised_values_are_compared_by_their_numbers(dequantised: bool) -> None:
+def test_quantised_tensors_are_compared_by_their_values(dequantised: bool) -> None:
     torch = pytest.importorskip("torch")
     kernel = torch.from_numpy(np.random.default_rng(1).standard_normal((3, 2)).astype("f"))
 

@@ -36,7 +36,7 @@ def test_without_a_fallback_there_is_no_caveat():
 
 
 @pytest.mark.parametrize("error", [AttributeError("no such name"), TypeError("two arguments")])
-def test_an_error_of_the_adapter_is_told_as_one(monkeypatch, error):
+def test_an_error_of_the_adapter_is_reported_as_one(monkeypatch, error):
     monkeypatch.setattr(adapter, "in_float64", refusing(error))
     caveats = compared().comparisons[0].caveats
     assert len(caveats) == 2
@@ -45,7 +45,7 @@ def test_an_error_of_the_adapter_is_told_as_one(monkeypatch, error):
         assert "a fault of parity" in caveat and f"{type(error).__name__}: {error}" in caveat
 
 
-def test_what_a_kernel_refuses_is_told_as_that(monkeypatch):
+def test_what_a_kernel_refuses_is_reported_as_that(monkeypatch):
     def call(func, args, kwargs):
         if "tanh" not in str(func):
             return in_float64(func, args, kwargs)

@@ -76,7 +76,7 @@ def test_what_cannot_be_put_back_is_said() -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_fault_in_what_is_made_of_a_state_is_found(framework: str) -> None:
+def test_a_fault_in_what_is_computed_from_a_state_is_found(framework: str) -> None:
     """A run starts where the one before started, so that what is kept shows in the outputs."""
 
     def scaled(by: float) -> Any:

@@ -1,4 +1,4 @@
-"""Numbers that Python takes out of a model: followed where they come back unchanged."""
+"""Values that Python takes out of a model: followed where they come back unchanged."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_epsilon_that_the_format_swallows_is_no_fault() -> None:
 
 
 def test_short_numbers_are_not_taken_for_what_was_read() -> None:
-    """A mask's mean may be 0.5, and so may a constant: on other inputs they are not one."""
+    """A mask's mean may be 0.5, and so may a constant: on other inputs they differ."""
     reads = HostReads()
     reads.note(7, np.float32(0.5).reshape(()), "net.py:3")
     reads.note(8, np.float32(0.3).reshape(()), "net.py:4")
@@ -173,7 +173,7 @@ def test_numbers_that_stay_as_they_were_would_alarm(
     assert compared(build(scale)).verdict == "diverged"
 
 
-def test_numbers_of_python_that_are_not_told_apart_would_alarm(
+def test_numbers_of_python_that_are_not_distinguished_would_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Tape, "is_baked", lambda *_: False)
@@ -192,7 +192,7 @@ def test_constants_in_bfloat16_can_be_looked_at() -> None:
     assert found.verdict == "parity"
 
 
-def test_a_mask_that_numpy_made_of_rounding_is_no_divergence() -> None:
+def test_a_mask_that_numpy_made_from_rounding_is_no_divergence() -> None:
     """In float64 the reference's mask is another, while that of the candidate stays as it was."""
 
     def reference(rounded: bool, scale: float = 1.0) -> Any:

@@ -58,7 +58,7 @@ def test_a_faulty_port_that_casts_diverges(cast: str, factor: float) -> None:
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.00001])
-def test_what_is_made_of_weights_alone_may_be_float32(factor: float) -> None:
+def test_what_is_computed_from_weights_alone_may_be_float32(factor: float) -> None:
     deviation = np.float32([0.3, 0.7, 1.9])
 
     def ported(x: Any) -> Any:

@@ -83,7 +83,7 @@ def begun(iterator: Iterator[Any]) -> Iterator[Any]:
 
 def of_a_generator() -> Iterator[Any]:
     for array in ARRAYS:
-        yield array + 0  # what it gave tells where it stands
+        yield array + 0  # what it gave shows where it stands
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -89,7 +89,7 @@ FORMS = {
 
 @pytest.mark.parametrize("framework", MODELS)
 @pytest.mark.parametrize("form", FORMS)
-def test_what_it_holds_tells(form: str, framework: str) -> None:
+def test_what_it_holds_determines_its_framework(form: str, framework: str) -> None:
     model = FORMS[form](MODELS[framework]())
     assert recognise(model) == {"keras": "tensorflow"}.get(framework, framework)
 
@@ -125,7 +125,7 @@ def of_no_framework(obs: Any) -> Any:
         (in_chainer, "chainer"), (calls_another, "chainer"),
     ],
 )  # fmt: skip
-def test_what_its_code_reads_tells(function: Any, framework: str) -> None:
+def test_what_its_code_reads_determines_its_framework(function: Any, framework: str) -> None:
     assert recognise(function) == framework
 
 

@@ -439,7 +439,7 @@ def test_a_kernel_that_has_none_is_said_to_run_as_recorded(draw: np.random.Gener
 # --- errors, cleanliness -------------------------------------------------------------------------
 
 
-def test_an_error_of_the_model_is_told_in_short(draw: np.random.Generator) -> None:
+def test_an_error_of_the_model_is_reported_in_short(draw: np.random.Generator) -> None:
     class Wrong(keras.Model):
         def call(self, x: Any) -> Any:
             return tf.matmul(x, tf.ones((5, 2)))
@@ -552,7 +552,7 @@ class Tempered(tf.Module):
         return x / tf.sqrt(self.temperature) + tf.constant(2.0)
 
 
-def test_a_scalar_variable_is_told_from_a_constant_that_is_equal() -> None:
+def test_a_scalar_variable_is_distinguished_from_a_constant_that_is_equal() -> None:
     model = Tempered()
     tape = record(parity.wrap(model, framework="tensorflow"), np.ones((2, 3), np.float32))
     leaves = [value for value in tape.values if value.op < 0 and value.kind != "input"]

@@ -139,7 +139,7 @@ def test_its_mode_is_the_one_that_is_asked_for(mode: Any) -> None:
     assert any(op.role == "random" for op in tape.ops) is (mode == "train")
 
 
-def test_a_method_whose_object_is_gone_is_told() -> None:
+def test_a_method_whose_object_is_gone_is_reported() -> None:
     with pytest.raises(ModelError, match="the object whose method .* is, is gone"):
         parity.compare(Module().method, Module().method, inputs=X)
 
@@ -230,7 +230,7 @@ def test_lines_of_code_that_was_translated_by_hand_are_its_callers() -> None:
     assert {one.file for one in found.candidate.frames} == {__file__}
 
 
-def test_an_error_in_a_graph_is_told_without_a_temporary_file() -> None:
+def test_an_error_in_a_graph_is_reported_without_a_temporary_file() -> None:
     def refuses(x: Any) -> Any:
         if not tf.executing_eagerly():
             raise TypeError("not in a graph")

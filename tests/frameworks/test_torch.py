@@ -54,9 +54,9 @@ def arrays(output: Any) -> list[np.ndarray]:
 
 
 def assert_replays(tape: Tape) -> None:
-    """What is read or handed on replays to the bit, and in float64 to its neighbourhood.
+    """What is read or passed on replays to the bit, and in float64 to its neighbourhood.
 
-    On some machines a kernel rounds an element otherwise, by where in memory it lies.
+    On some machines a kernel rounds an element differently, by where in memory it lies.
     """
     single, double = tape.replay(), tape.replay("float64")
     assert not double.fallbacks
@@ -82,7 +82,7 @@ def assert_replays(tape: Tape) -> None:
 
 
 def assert_recorded_is_unrecorded(model: Any, inputs: Any = X) -> Tape:
-    """Records, replays, and holds the outputs against a plain call."""
+    """Records, replays, and compares the outputs with a plain call."""
     tensors = inputs if isinstance(inputs, tuple) else (inputs,)
     plain = arrays(model(*(torch.from_numpy(array.copy()) for array in tensors)))
     tape = record(model, inputs)
@@ -182,7 +182,7 @@ def test_writes_become_values(model: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize("model", WRITERS)
 def test_a_replay_carries_a_change_through_every_write(model: Callable[[Any], Any]) -> None:
-    """Another input put into the tape gives what the model makes of that input."""
+    """Another input substituted on the tape gives what the model computes from that input."""
     tape, other = record(model), X + np.sign(X) * np.float32(0.05)
     (value,) = tape.inputs.values()
     run = tape.replay(replaced={value: other})
@@ -575,7 +575,7 @@ def test_what_python_makes_of_numbers_that_it_read_is_no_evidence() -> None:
         model = wrap(lambda x: {"loss": (x @ WEIGHT).sum().item() * factor}, "torch")
         return parity.compare(model, model, inputs=X).verdict
 
-    assert verdict(1) == "parity"  # the number that was read is the value that it was read of
+    assert verdict(1) == "parity"  # the number that was read is the value it was read from
     assert verdict(0.3) == "unverified"
 
 

@@ -100,7 +100,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Anomaly Detection")
 def verdicts(
     kind: str, context: Callable[[nn.Module], nn.Module], mode: str, around: Any = None
 ) -> tuple[str, str]:
-    """Of a right port and of one whose result is scaled."""
+    """The verdicts of a right port and of one whose result is scaled."""
     found = []
     for scale in (1.0, 1.2):
         models = [parity.wrap(one, mode=mode) for one in (Net(kind), context(Net(kind, scale)))]

@@ -1,4 +1,4 @@
-"""A framework that parity has never met is one file: it is compared, and takes and gives weights.
+"""A framework that parity has never seen is one file: it is compared, and takes and gives weights.
 
 `toy.py` holds a small array library and its adapter; nothing else in this repository knows of it.
 """
@@ -35,7 +35,7 @@ def registered() -> Iterator[None]:
 
 
 class Reference(torch.nn.Module):  # type: ignore[misc]
-    """A policy: two layers, and probabilities that are set against their mean."""
+    """A policy: two layers, and probabilities minus their mean."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ def transposed() -> Port:
     return port
 
 
-# By name the port, the cause that is proved, and what stands in the line that is named.
+# By name: the port, the cause that is confirmed, and what is in the line that is named.
 FAULTS: dict[str, tuple[Callable[[], Port], str, str]] = {
     "another activation": (lambda: Port(Arr.ramp), "activation-kind", "self.activation("),
     "no bias": (lambda: Port(bias=False), "bias-missing", "self.first(x)"),

@@ -1,6 +1,6 @@
 """A small array library, and all that parity has to know of it: its adapter, below.
 
-The library stands for any framework that parity has not met: it has arrays with kernels of its own
+The library stands for any framework that parity has not seen: it has arrays with kernels of its own
 names, layers that hold weights, and a hook by which it reports each kernel that runs.
 """
 

@@ -1,4 +1,4 @@
-"""Every entry of the gallery, on the sizes and numbers of one seed; others are the benchmark's."""
+"""Every entry of the gallery, on the sizes and values of one seed; others are the benchmark's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.corpus.gallery.entry import ENTRIES
 load()
 SEED = 0
 
-# What falls short, and why. A strict xfail: when one is mended, its line here must go.
+# What falls short, and why. A strict xfail: when one is fixed, its line here must go.
 SHORT = {
     "gates-and-leaky-slope": "one divergence for two faults: a fused LSTM hides where they part",
     "keras-flatten-of-equal-sides": "placed a step early where channels and rows are as many",

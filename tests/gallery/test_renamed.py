@@ -1,4 +1,4 @@
-"""What is told rests on what a model computes: other names of its parameters change nothing."""
+"""What is reported rests on what a model computes: other names of its parameters change nothing."""
 
 from __future__ import annotations
 

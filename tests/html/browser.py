@@ -114,7 +114,7 @@ class Browser:
 
     @property
     def ground(self) -> str:
-        """`light` or `dark`, by the colour of the ground."""
+        """`light` or `dark`, by the colour of the background."""
         color = self.run("return getComputedStyle(document.body).backgroundColor")
         return "light" if int(re.findall(r"\d+", color)[0]) > 127 else "dark"
 
@@ -125,7 +125,7 @@ class Browser:
     # --- what goes wrong ---
 
     def problems(self) -> list[str]:
-        """All that is wrong with the page as it stands, in words; [] if nothing is.
+        """All that is wrong with the page now, in words; [] if nothing is.
 
         The scripts that look for it come last, so that they cannot be taken for the page's own.
         """
@@ -161,7 +161,7 @@ class Browser:
         return [f"{what}, {wide} pixels of {room}" for what, wide, room in found]
 
     def _inaccessible(self) -> list[str]:
-        """What axe finds, of whatever impact; of a long table in the first rows, for it is slow."""
+        """What axe finds, of any impact; in a long table only in the first rows, as it is slow."""
         self.run(f"for (const row of document.querySelectorAll('{_MORE_ROWS}')) row.remove()")
         self.run(_axe())
         found = self.driver.execute_async_script(

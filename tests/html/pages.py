@@ -14,7 +14,7 @@ NUMBERS = ("inf", "-inf", None, 0, 5e-324, 1.7e308)
 
 
 def dueling() -> dict[str, Any]:
-    """The example's networks in torch and Keras, which part in a softmax."""
+    """The example's networks in torch and Keras, which diverge in a softmax."""
     pytest.importorskip("torch")
     pytest.importorskip("tensorflow")
     from examples import c51_dueling as example
@@ -38,7 +38,7 @@ def three_way() -> dict[str, Any]:
 
 
 def large() -> dict[str, Any]:
-    """Networks of 1,200 operations that part in the middle."""
+    """Networks of 1,200 operations that diverge in the middle."""
     torch = pytest.importorskip("torch")
 
     def net(middle: Any) -> Any:
@@ -71,7 +71,7 @@ def agreeing() -> dict[str, Any]:
 
 
 def hostile() -> dict[str, Any]:
-    """A run whose texts are all hostile, and whose numbers are none, or the largest that are."""
+    """A run whose texts are all hostile, and whose numbers are not finite, or the largest."""
     text = " ".join(sample.HOSTILE)
     return sample.run(sample.renamed(sample.report(sample.diverged()), text), _odd_numbers(), text)
 

@@ -334,7 +334,7 @@ def test_a_browser_ends_even_where_the_tests_are_killed(tmp_path: Path) -> None:
 
 
 def running(group: int) -> int:
-    """How many processes of a group there are, but for those that only wait to be reaped."""
+    """How many processes of a group there are, except those that only wait to be reaped."""
     count = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

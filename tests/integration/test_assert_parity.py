@@ -116,7 +116,7 @@ def test_wrap_in_a_test_shows_the_line_of_the_test_alone(nets):
 
 
 def test_it_is_an_assertion_error(nets):
-    """So that what handles failed assertions, `xfail(raises=...)` say, takes it for one."""
+    """So that what handles failed assertions, such as `xfail(raises=...)`, treats it as one."""
     nets.makepyfile(
         """
         import nets, pytest

@@ -61,7 +61,7 @@ def test_diff_of_a_file_with_itself_is_nothing(capsys):
     assert run(capsys, "diff", "a.json", "a.json") == (0, "0 regressions in 2 shared entries\n")
 
 
-def test_diff_tells_worse_better_added_gone_and_accepted(capsys):
+def test_diff_states_worse_better_added_gone_and_accepted(capsys):
     worse = {"l1 | dense": Layer("same", 1e-3, 2e-7), "l2 | dense#2": Layer("same", 3e-6, 4e-6)}
     accepted = replace(PARITY, layers=worse, accepted=Acceptance("bug", "2099-01-01"))
     write("b.json", {PORT: accepted, "new": PARITY})
@@ -78,7 +78,7 @@ def test_diff_tells_worse_better_added_gone_and_accepted(capsys):
     assert run(capsys, "diff", "a.json", "b.json", "--factor", "1e6")[0] == 0
 
 
-def test_diff_tells_of_another_environment(capsys):
+def test_diff_states_another_environment(capsys):
     write("b.json", {PORT: replace(PARITY, environment={"torch": {"torch": "2.6.0"}})})
     code, said = run(capsys, "diff", "a.json", "b.json")
     assert code == 0

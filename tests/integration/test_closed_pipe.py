@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _call(folder: Path, *words: str) -> tuple[int, str]:
-    """The command with nobody at the other end of its pipe: its exit code, and what it moans."""
+    """The command with nobody at the other end of its pipe: its exit code, and its complaints."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "parity", *words]
@@ -56,7 +56,7 @@ def _call(folder: Path, *words: str) -> tuple[int, str]:
     [
         ("--help", 0),
         ("history --help", 0),
-        ("history show", 125),  # the only run cannot tell
+        ("history show", 125),  # the only run decides nothing
         ("history add run.json --commit b", 0),
         ("doctor", 0),
         ("compare nets:one nets:one --random 5,7", 0),

@@ -1,4 +1,4 @@
-"""`parity doctor`: what can change numbers here, for each framework, and which are missing."""
+"""`parity doctor`: what can change values here, for each framework, and which are missing."""
 
 import platform
 from dataclasses import replace

@@ -22,7 +22,7 @@ NAME = f"{TEST}: net -> port"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A folder that is in no repository of git."""
+    """A folder outside any git repository."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     return tmp_path
@@ -121,7 +121,7 @@ def test_a_comparison_is_shown_and_judged_alone(capsys):
     assert code == 125 and "has one with 'nothing' in its name" in said
 
 
-def test_what_cannot_be_told_is_125(capsys):
+def test_what_cannot_be_decided_is_125(capsys):
     add(capsys, 1, 1, commit="v1")
     code, said = call(capsys, "show")
     assert code == 125 and "it is the only one" in said
@@ -145,7 +145,7 @@ def test_another_environment_is_125_unless_something_is_worse_all_the_same(capsy
         assert code == expected and "-> 9.9" in said
 
 
-def test_a_comparison_that_is_new_is_held_against_the_first_that_has_it(capsys):
+def test_a_new_comparison_is_compared_with_the_first_run_that_has_it(capsys):
     add(capsys, 1, commit="v1")
     add(capsys, 1, 1, commit="v2")
     code, said = call(capsys, "show")

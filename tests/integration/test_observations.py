@@ -350,7 +350,7 @@ sound = parity.wrap(torch.tanh, framework="torch")
 
 @pytest.mark.parametrize("model", ["torch_model", "keras_model", "graph", "chain"])
 @pytest.mark.parametrize("is_reference", [False, True])
-def test_a_crash_is_told_in_every_framework(searched, pytester, model, is_reference):
+def test_a_crash_is_reported_in_every_framework(searched, pytester, model, is_reference):
     pytester.makepyfile(crashing=CRASHING)
     models = ["crashing.sound", f"crashing.{model}"]
     given = ", ".join(models[::-1] if is_reference else models)
@@ -395,7 +395,7 @@ def test_a_failure_replays(searched, pytester, workers, candidate):
     assert run.returncode == 1, run.stdout + run.stderr
     assert "the saved observation:" in run.stdout
     assert smallest_of(run.stdout) == shown
-    # and is gone when the model is mended
+    # and is gone when the model is fixed
     healed = pytester.path / "nets.py"
     healed.write_text(NETS.replace(".clip(-0.97, 0.97)", "").replace("x > 1.5", "x > 99"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
@@ -424,7 +424,7 @@ def test_the_arrays_of_a_failure_are_saved(searched, pytester):
     assert (folder / "random" / "clipped-1.py").exists()
 
 
-def test_parametrized_tests_keep_their_examples_apart(searched):
+def test_parametrized_tests_keep_their_examples_separate(searched):
     head = "import pytest\n@pytest.mark.parametrize('name', ['port', 'clipped'])\n"
     body = (
         "def test_port(assert_parity, name):\n"

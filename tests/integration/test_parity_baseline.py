@@ -360,7 +360,7 @@ def test_an_accepted_divergence_passes_with_the_baseline_alone(diverging, worker
 
 
 @each_way
-def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
+def test_an_update_says_how_what_it_wrote_is_accepted(nets, workers):
     nets.makepyfile(test_b=FAULTY)
     result = nets.runpytest(*UPDATE, *workers)
     result.assert_outcomes(failed=1)
@@ -373,14 +373,14 @@ def test_an_update_tells_how_what_it_wrote_is_accepted(nets, workers):
         ]
     )
     words = shlex.split(accept.replace("WHY", "bug").replace("DATE", "9999-12-31"))
-    assert main(words[1:]) == 0  # as it was told, word for word
+    assert main(words[1:]) == 0  # as it was printed, word for word
     result = nets.runpytest(*UPDATE, *workers)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines([f"accepted until 9999-12-31: {FAULT} is diverged: bug"])
     assert "not accepted" not in result.stdout.str()
 
 
-def test_an_update_tells_nothing_of_the_kind_where_all_agree(nets):
+def test_an_update_says_nothing_of_the_kind_where_all_agree(nets):
     nets.makepyfile(test_a=TESTS)
     assert "accept" not in nets.runpytest(*UPDATE).stdout.str()
 
@@ -431,7 +431,7 @@ def test_an_acceptance_that_is_needed_no_more_is_reported(diverging):
     assert "accepted" not in entries(diverging)[FAULT]
 
 
-# --- where else a regression is told -------------------------------------------------------------
+# --- where else a regression is reported ---------------------------------------------------------
 
 
 def junit(nets):

@@ -60,7 +60,7 @@ def on_github(nets, monkeypatch):
 
 
 @each_way
-def test_the_section_tells_what_was_compared(nets, tests, workers):
+def test_the_section_states_what_was_compared(nets, tests, workers):
     nets.makepyfile(test_a=tests)
     result = nets.runpytest(*workers)
     result.assert_outcomes(passed=3, failed=3)
@@ -127,11 +127,11 @@ def test_the_slowest_are_reported(nets):
             assert_parity(nets.reference, nets.port, inputs=nets.inputs())
         """
     )
-    told = [line for line in section(nets.runpytest()) if line.startswith("slowest: ")]
+    lines = [line for line in section(nets.runpytest()) if line.startswith("slowest: ")]
     assert re.fullmatch(
-        r"slowest: \d+\.\d s, test_a.py::test_both: slow against reference", told[0]
+        r"slowest: \d+\.\d s, test_a.py::test_both: slow against reference", lines[0]
     )
-    assert len(told) == 1 or "port against reference" in told[1]
+    assert len(lines) == 1 or "port against reference" in lines[1]
 
 
 def test_examples_of_a_search_are_counted(nets):
@@ -237,7 +237,7 @@ def test_junit_properties_are_there_if_asked_for(nets, tests, workers):
     assert differs["parity.1.difference"] == "5.0e-01"
     assert differs["parity.1.coverage"] == "1.000"
     assert found["test_breaks"]["parity.1.verdict"] == "error"
-    assert "parity.2.verdict" not in found["test_drawn"]  # of many examples one
+    assert "parity.2.verdict" not in found["test_drawn"]  # one of many examples
     assert found["test_compares_nothing"] == {}
     nets.runpytest("--junit-xml=plain.xml", *workers)
     assert not any(
@@ -275,8 +275,8 @@ def test_both_lines_are_annotated(on_github, workers):
 
 def test_what_has_no_line_of_its_own_is_annotated_at_the_test(on_github, tests):
     on_github.makepyfile(test_a=tests)
-    told = [line for line in section(on_github.runpytest()) if line.startswith("::")]
-    assert [line.partition(",title")[0] for line in told] == [
+    lines = [line for line in section(on_github.runpytest()) if line.startswith("::")]
+    assert [line.partition(",title")[0] for line in lines] == [
         "::error file=test_a.py,line=10",
         "::error file=test_a.py,line=7",
         "::error file=test_a.py,line=18",

@@ -44,7 +44,7 @@ class TestPort(unittest.TestCase):
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "xdist"])
 @pytest.mark.parametrize("code", [AS_ARGUMENT, BY_MARK, UNDER_HYPOTHESIS])
-def test_a_test_case_that_asks_for_the_fixture_is_told_how_to_get_it(nets, code, workers):
+def test_a_test_case_that_asks_for_the_fixture_is_shown_how_to_get_it(nets, code, workers):
     nets.makepyfile(code)
     result = nets.runpytest(*workers)
     result.assert_outcomes(failed=1)
@@ -58,7 +58,7 @@ def test_a_test_case_that_asks_for_the_fixture_is_told_how_to_get_it(nets, code,
     assert "AttributeError" not in result.stdout.str()
 
 
-def test_what_it_is_told_works(nets):
+def test_what_it_is_shown_works(nets):
     nets.makepyfile(AS_TOLD)
     result = nets.runpytest()
     result.assert_outcomes(passed=1, failed=1)

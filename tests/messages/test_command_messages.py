@@ -154,7 +154,7 @@ def test_a_class_that_can_be_built_of_nothing_is_built():
     assert main(["compare", "nets:Whatever@numpy", "nets:anything", *RANDOM]) == 0
 
 
-def test_a_script_elsewhere_is_told_with_its_folder(capsys, folder):
+def test_a_script_elsewhere_is_reported_with_its_folder(capsys, folder):
     (folder / "there").mkdir()
     os.chdir(folder / "there")
     assert main(["compare", "../nets.py:reference", "nets:reference", *RANDOM]) == 2
@@ -163,17 +163,17 @@ def test_a_script_elsewhere_is_told_with_its_folder(capsys, folder):
     )
 
 
-def test_a_word_that_names_no_model_is_told_before_anything_is_imported(capsys):
+def test_a_word_that_names_no_model_is_reported_before_anything_is_imported(capsys):
     assert main(["compare", "needs_more:net", "nets.py", "--inputs", "none.npz"]) == 2
     assert "nets.py names a module" in capsys.readouterr().err
 
 
-def test_a_name_that_no_format_is_written_to_is_told_before_anything_is_imported(capsys):
+def test_a_name_that_no_format_is_written_to_is_reported_before_anything_is_imported(capsys):
     assert main(["transfer", "needs_more:net", "nets:reference", "-o", "out.xyz"]) == 2
     assert "'out.xyz' does not say which format to write" in capsys.readouterr().err
 
 
-def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys):
+def test_inputs_that_no_model_states_are_asked_for_by_option(capsys):
     assert main(["weights", "nets:reference"]) == 2
     err = capsys.readouterr().err
     assert "reference (numpy) does not state the shape of its inputs: give --inputs FILE" in err
@@ -181,7 +181,7 @@ def test_inputs_that_no_model_tells_are_asked_for_by_option(capsys):
         inventory(np.tanh)
 
 
-def test_a_report_that_cannot_be_written_in_the_end_is_told(capsys, monkeypatch):
+def test_a_report_that_cannot_be_written_in_the_end_is_reported(capsys, monkeypatch):
     def full(report, path):
         raise OSError(28, "No space left on device")
 

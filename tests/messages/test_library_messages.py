@@ -121,7 +121,7 @@ def test_it_says_what_and_what_to_do(kind, call, says):
         assert part in text, text
 
 
-def test_a_model_that_raises_is_told_with_its_own_line():
+def test_a_model_that_raises_is_reported_with_its_own_line():
     text = message(ModelError, lambda: parity.compare(square, fails, inputs=X))
     assert text.startswith("fails (numpy) raised KeyError: 'layer_3'\n")
     line = fails.__code__.co_firstlineno + 1
@@ -134,12 +134,12 @@ def test_a_framework_that_the_name_has_is_not_said_again():
     assert text.startswith("fails (numpy) raised KeyError")
 
 
-def test_an_error_without_a_text_is_told_by_its_kind():
+def test_an_error_without_a_text_is_reported_by_its_kind():
     text = message(ModelError, lambda: parity.compare(square, fails_silently, inputs=X))
     assert text.startswith("fails_silently (numpy) raised RuntimeError: no message\n")
 
 
-def test_a_missing_framework_is_told_with_the_command_that_installs_it(monkeypatch):
+def test_a_missing_framework_is_reported_with_the_command_that_installs_it(monkeypatch):
     import parity.frameworks
 
     missing = replace(parity.frameworks.FRAMEWORKS["torch"], module="not_torch", adapter="nowhere")
@@ -175,7 +175,7 @@ def test_torch_a_wrong_shape_names_the_model_and_the_users_line():
     assert re.search(r"test_library_messages\.py:\d+: return self\.hidden\(x\)$", text)
 
 
-def test_tensors_of_another_framework_are_told_with_it():
+def test_tensors_of_another_framework_are_reported_with_it():
     pytest.importorskip("torch")
     tf = pytest.importorskip("tensorflow")
 
@@ -192,11 +192,11 @@ def test_tensors_of_another_framework_are_told_with_it():
     assert caught.value.command.endswith("behind an @: package.module:attribute@tensorflow.")
 
 
-def test_a_function_of_a_module_with_two_frameworks_is_told_with_both():
+def test_a_function_of_a_module_with_two_frameworks_is_reported_with_both():
     torch = pytest.importorskip("torch")
     tf = pytest.importorskip("tensorflow")
     space = {"torch": torch, "tf": tf, "__name__": "nets"}
-    exec("def port(x): return abs(x)", space)  # its own code tells neither
+    exec("def port(x): return abs(x)", space)  # its own code points to neither
     with pytest.raises(ModelError) as caught:
         parity.wrap(space["port"])
     assert str(caught.value) == (
@@ -214,7 +214,7 @@ def channels_first(x):
     return np.tanh(np.moveaxis(x, 1, -1) @ np.ones((3, 4)))
 
 
-def told(function, layout):
+def laid_out(function, layout):
     return parity.wrap(function, framework="numpy", input_layout=layout)
 
 
@@ -228,7 +228,7 @@ def told(function, layout):
             "Say so behind its name, as in nets:port@NHWC.",
         ),
         (
-            *(told(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
+            *(laid_out(channels_last, "NHWC"), channels_first, (2, 8, 9, 3)),
             "channels first, on inputs of shape (2, 3, 8, 9). Say so: "
             "parity.wrap(model, input_layout='NCHW').",
             "Say so behind its name, as in nets:port@NCHW.",
@@ -259,7 +259,7 @@ def told(function, layout):
         ),
     ],
 )
-def test_channels_in_the_other_place_are_told(reference, candidate, shape, python, command):
+def test_channels_in_the_other_place_are_reported(reference, candidate, shape, python, command):
     with pytest.raises(ModelError) as caught:
         parity.compare(reference, candidate, inputs=np.ones(shape, "float32"))
     assert "raised ValueError: matmul" in str(caught.value)
@@ -276,14 +276,14 @@ def test_where_moved_channels_do_not_help_nothing_is_said_of_them():
     assert "It runs" not in text
 
 
-def test_of_one_model_the_other_place_of_the_channels_is_told_too():
+def test_of_one_model_the_other_place_of_the_channels_is_reported_too():
     text = message(ModelError, lambda: inventory(channels_last, np.ones((2, 3, 8, 9), "float32")))
     assert text.endswith(
         "It runs with channels last, on inputs of shape (2, 8, 9, 3). Give them so."
     )
 
 
-def test_keras_images_with_channels_in_the_other_place_are_told():
+def test_keras_images_with_channels_in_the_other_place_are_reported():
     keras = pytest.importorskip("keras")
     port = keras.Sequential([keras.Input((8, 9, 3)), keras.layers.Conv2D(4, 3)])
     model = parity.wrap(channels_first, framework="numpy")
@@ -293,7 +293,7 @@ def test_keras_images_with_channels_in_the_other_place_are_told():
     assert text.endswith("Say so: parity.wrap(model, input_layout='NHWC').")
 
 
-def test_torch_a_scripted_model_is_told_to_hand_in_the_function():
+def test_torch_of_a_scripted_model_the_function_is_asked_for():
     torch = pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its end
@@ -309,7 +309,7 @@ def test_a_report_is_neither_true_nor_false():
         bool(report)
 
 
-def test_an_unknown_attribute_of_the_package_is_told():
+def test_an_unknown_attribute_of_the_package_is_reported():
     with pytest.raises(AttributeError, match="module 'parity' has no attribute 'comparee'"):
         parity.comparee  # noqa: B018
 
@@ -332,7 +332,7 @@ def test_an_unknown_attribute_of_the_package_is_told():
         ),
     ],
 )
-def test_inputs_that_do_not_fit_are_told_with_what_the_model_takes(inputs, says):
+def test_inputs_that_do_not_fit_are_reported_with_what_the_model_takes(inputs, says):
     def net(obs, act):
         return obs @ act.T
 
@@ -344,7 +344,7 @@ def test_inputs_that_do_not_fit_are_told_with_what_the_model_takes(inputs, says)
         assert words in text
 
 
-def test_what_a_model_raises_of_its_own_is_told_without_advice():
+def test_what_a_model_raises_of_its_own_is_reported_without_advice():
     def net(obs, act):
         raise KeyError("layer_3")
 

@@ -45,7 +45,7 @@ def spaces(library: Any, depth: int = 3) -> st.SearchStrategy[Any]:
 
 @st.composite
 def boxes(draw: st.DrawFn, library: Any) -> Any:
-    """Bounded, half-bounded and unbounded, alike for all elements or for each its own."""
+    """Bounded, half-bounded and unbounded, the same for all elements or different for each."""
     unbounded = library.__name__ == "gymnasium.spaces" and draw(st.booleans())
     dtype = np.dtype(draw(st.sampled_from((*FLOATS, *SIGNED, *UNSIGNED))))
     shape = draw(SHAPES)

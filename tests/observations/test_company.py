@@ -92,15 +92,15 @@ def test_random_inputs_leave_what_is_constant():
 def test_what_is_saved_is_read_as_it_was(tmp_path):
     observation = {"obs": (ones(2, 3), np.array([1, 2])), 4: np.array(True)}
     save(tmp_path / "new", "test_it.py::test[a b]", tmp_path, observation, 2 * ones(1))
-    ours, random = load(tmp_path / "new" / "observation.npz")
-    assert ours.keys() == observation.keys()
-    np.testing.assert_array_equal(ours["obs"][0], ones(2, 3))
-    assert ours["obs"][1].dtype == np.int64 and ours[4].dtype == bool
+    loaded, random = load(tmp_path / "new" / "observation.npz")
+    assert loaded.keys() == observation.keys()
+    np.testing.assert_array_equal(loaded["obs"][0], ones(2, 3))
+    assert loaded["obs"][1].dtype == np.int64 and loaded[4].dtype == bool
     np.testing.assert_array_equal(random, [2])
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "missing", "pickle"])
-def test_a_damaged_file_is_told(tmp_path, damage):
+def test_a_damaged_file_is_reported(tmp_path, damage):
     path = tmp_path / "observation.npz"
     save(tmp_path, "test_it.py::test", tmp_path, ones(2), None)
     if damage == "cut":
@@ -124,7 +124,7 @@ def test_a_name_with_quotes_stays_text(tmp_path):
     ast.parse(script.read_text())
 
 
-def test_what_a_model_gets_as_it_is_sets_observations_apart():
+def test_what_a_model_gets_as_it_is_distinguishes_observations():
     one, other = ({"x": ones(1, 3), "greedy": greedy} for greedy in (True, False))
     assert fingerprint(one) != fingerprint(other)
     assert accompanied(one, other) is None

@@ -152,6 +152,6 @@ def test_sparse_arrays_shrink_to_the_elements_that_matter() -> None:
 
 
 def test_other_edges_shrink_to_different_values() -> None:
-    """So that what fails shrinks to what tells most."""
+    """So that what fails shrinks to what explains most."""
     others = tuple(name for name in EDGES if name != "sparse")
     assert minimal(arrays((2, 2), edges=others)).tolist() == [[0, 1], [-1, 2]]

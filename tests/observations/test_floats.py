@@ -57,8 +57,8 @@ def test_an_image_of_bytes_holds_every_byte() -> None:
     holds(law, arrays(BATCH[1:], "uint8", batch=8), 5)
 
 
-def test_numbers_have_all_their_digits() -> None:
-    """Numbers of few digits would pass a cast to half precision unharmed."""
+def test_values_have_all_their_digits() -> None:
+    """Values of few digits would pass a cast to half precision unharmed."""
     kept = []
     holds(lambda drawn: kept.append(np.mean(drawn == drawn.astype("f2"))), arrays((7,), batch=3))
     assert np.median(kept) < 0.3
@@ -99,7 +99,9 @@ def test_equal_elements_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             holds(law, arrays((30, 40), low=-1, high=1))
 
 
-def test_small_arrays_differ_because_they_are_moved_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_arrays_differ_because_their_values_are_separated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def unmoved(within: Any, drawn: tuple[int, ...]) -> np.ndarray:
         return np.array([[within.tick(0, rank) for rank in drawn]], float)
 

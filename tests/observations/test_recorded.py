@@ -133,19 +133,19 @@ PACKED = (
         ({"type": "SampleBatch", "obs": {"a": [1, 2], "b": [1]}}, "cannot be read"),
     ],
 )
-def test_what_is_no_batch_is_told(tmp_path: Path, record: Any, says: str) -> None:
+def test_what_is_no_batch_is_reported(tmp_path: Path, record: Any, says: str) -> None:
     with pytest.raises(FileError, match=says):
         recorded(lines(tmp_path / "a.json", record))
 
 
 @pytest.mark.parametrize("text", ["{", "\x00\x01", "[" * 100_000, '{"obs": [1, 2]'])
-def test_what_is_no_json_is_told(tmp_path: Path, text: str) -> None:
+def test_what_is_no_json_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(FileError, match=r"a\.json cannot be read as RLlib's JSON"):
         recorded(tmp_path / "a.json")
 
 
-def test_steps_of_several_shapes_are_told(tmp_path: Path) -> None:
+def test_steps_of_several_shapes_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="differ in shape"):
         recorded(lines(tmp_path / "a.json", {"obs": [1.0]}, {"obs": [1.0, 2.0]}))
 
@@ -159,7 +159,7 @@ def test_steps_of_several_shapes_are_told(tmp_path: Path) -> None:
         ("both", "holds both"),
     ],
 )
-def test_what_is_not_there_is_told(tmp_path: Path, name: str, says: str) -> None:
+def test_what_is_not_there_is_reported(tmp_path: Path, name: str, says: str) -> None:
     for folder, files in {"empty": [], "both": ["a.json", "a.parquet"]}.items():
         (tmp_path / folder).mkdir()
         for file in files:
@@ -219,7 +219,7 @@ def test_pickles_in_parquet_are_refused(
         recorded(write_parquet(tmp_path / "a.parquet", column, **metadata))
 
 
-def test_what_is_no_parquet_is_told(tmp_path: Path) -> None:
+def test_what_is_no_parquet_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(FileError, match="cannot be read as Parquet"):
@@ -241,7 +241,7 @@ def test_an_old_pyarrow_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class MinariStub(types.ModuleType):
-    """The two calls that are made of it; of one data set, in two episodes."""
+    """The two calls that are made from it; from one data set, in two episodes."""
 
     def load_dataset(self, name: str, download: bool = True) -> Any:
         assert not download

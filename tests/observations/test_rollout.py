@@ -125,7 +125,7 @@ def test_dicts_and_tuples_become_batches() -> None:
         ([{"a": (1,)}, {"a": (1, 2)}, {}], "observations at a have no fixed shape"),
     ],
 )
-def test_what_makes_no_batch_is_told(observations: list[Any], says: str) -> None:
+def test_what_makes_no_batch_is_reported(observations: list[Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         rollout(Given(observations), steps=2)
 

@@ -114,10 +114,10 @@ def test_the_full_comparison_decides_and_not_the_plain_outputs():
     """A judge that always says parity is believed, one that says diverged on the first as well."""
     models = wrapped(reference, lambda x: reference(x) * 1.5)
     clean = compare(*wrapped(reference, port), inputs=X)
-    apart = compare(*models, inputs=X)
+    differing = compare(*models, inputs=X)
     assert search(models, lambda _: clean, FLOATS, max_examples=20).verdict == "parity"
     agreeing = wrapped(reference, port)
-    assert search(agreeing, lambda _: apart, FLOATS, max_examples=2).verdict == "diverged"
+    assert search(agreeing, lambda _: differing, FLOATS, max_examples=2).verdict == "diverged"
 
 
 def test_models_that_draw_numbers_are_compared_in_full_on_every_example():
@@ -213,7 +213,7 @@ def test_a_clip_is_climbed_to(monkeypatch, seed):
     assert without.verdict == "parity" and without.first == 0
 
 
-def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
+def test_the_size_of_outputs_is_stated_in_units_of_what_is_usual():
     runs = plain_runs(wrapped(lambda x: x @ WEIGHT, lambda x: (WEIGHT.T @ x.T).T), X)
     runs.excess(X)
     assert runs.reach == pytest.approx(1)
@@ -227,7 +227,7 @@ def test_the_size_of_outputs_is_told_in_units_of_what_is_usual():
 
 
 def suspicious(monkeypatch, excess=20.0):
-    """Models of which every example differs by so many times what rounding leaves."""
+    """Models that differ on every example by so many times what rounding leaves."""
     models = wrapped(reference, port)
     monkeypatch.setattr(
         "parity.observations.unrecorded.PlainRuns.excess", lambda self, inputs: excess
@@ -237,12 +237,12 @@ def suspicious(monkeypatch, excess=20.0):
 
 def test_a_suspicion_that_was_cleared_clears_no_later_one(monkeypatch):
     models = suspicious(monkeypatch)
-    clean, apart = compare(*models, inputs=X), compare(models[0], *wrapped(torch.sin), inputs=X)
+    clean, differing = compare(*models, inputs=X), compare(models[0], *wrapped(torch.sin), inputs=X)
     judged = []
 
     def judge(inputs):
         judged.append(inputs)
-        return apart if len(judged) > 5 else clean
+        return differing if len(judged) > 5 else clean
 
     found = search(models, judge, FLOATS, max_examples=30)
     assert found.verdict == "diverged" and found.first > 1

@@ -178,7 +178,7 @@ def test_one_element_shrinks_and_leaves_the_others_simple() -> None:
     ]
 
 
-# --- where the numbers come from -----------------------------------------------------------------
+# --- where the values come from ------------------------------------------------------------------
 
 # Hypothesis itself keeps and restores NumPy's global state.
 KEPT = {"Generator", "PCG64", "SeedSequence", "BitGenerator", "seed", "get_state", "set_state"}
@@ -205,7 +205,7 @@ def test_it_draws_through_hypothesis_only(space: Any) -> None:
 
 
 @pytest.mark.usefixtures("no_other_randomness")
-def test_numbers_from_elsewhere_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_from_elsewhere_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(floats, "spread", lambda within, count, seed: np.random.rand(count))
     with pytest.raises(RuntimeError, match="drawn past hypothesis"):
         holds(lambda drawn: None, parity.observations(S.Box(-1, 1, (9, 9))))

@@ -1,4 +1,4 @@
-"""A fixed sample of model pairs, and the generator held against its own truth in NumPy.
+"""A fixed sample of model pairs, and the generator checked against its own truth in NumPy.
 
 `python -m benchmarks.pairs --case SEED --kind KIND` shows the sources and the report of one.
 """
@@ -20,11 +20,11 @@ MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
 CLEAN = range(20)
-# Found, and placed elsewhere. A strict xfail: when one is mended, its line here must go.
+# Found, and placed elsewhere. A strict xfail: when one is fixed, its line here must go.
 MISPLACED = {
-    "batchnorm_epsilon": "told at the operation before, which only copies",
-    "one_weight_off": "told at the columns of a convolution written as a product",
-    "weight_scale": "told as another value that is read, half as large",
+    "batchnorm_epsilon": "reported at the operation before, which only copies",
+    "one_weight_off": "reported at the columns of a convolution written as a product",
+    "weight_scale": "reported as another value that is read, half as large",
 }
 FAULTY = list(enumerate(FAULTS))
 FAULTY_PARAMS = [
@@ -88,7 +88,7 @@ def test_a_fault_changes_outputs_and_one_node(kind):
 
 
 def same_operation(a: Node, b: Node) -> bool:
-    """Whether nothing but the shape, which follows from what they read, tells them apart."""
+    """Whether they differ in nothing but the shape, which follows from what they read."""
     unchanged = a.options is b.options and a.weights is b.weights
     return unchanged and (a.kind, a.inputs) == (b.kind, b.inputs)
 

@@ -18,22 +18,22 @@ def tensor(array: Any) -> Any:
     return torch.from_numpy(np.asarray(array, np.float64))
 
 
-def kl(ours: Any, theirs: Any) -> Any:
+def kl(first: Any, second: Any) -> Any:
     """The KL of torch; of choices from logarithms, where torch itself takes underflow for 0."""
-    if isinstance(ours, D.Categorical):
-        return F.kl_div(theirs.logits, ours.logits, reduction="none", log_target=True).sum(-1)
-    return D.kl_divergence(ours, theirs)
+    if isinstance(first, D.Categorical):
+        return F.kl_div(second.logits, first.logits, reduction="none", log_target=True).sum(-1)
+    return D.kl_divergence(first, second)
 
 
 def check_like_torch(
-    pair: Any, other: Any, theirs: Any, theirs_other: Any, actions: Any, scale: float
+    pair: Any, other: Any, expected: Any, expected_other: Any, actions: Any, scale: float
 ) -> None:
     """Log-probabilities, entropy and KL of a distribution and of another of its kind."""
-    same(pair.log_prob(actions), theirs.log_prob(tensor(actions)), scale)
-    same(pair.entropy(), theirs.entropy(), scale)
-    same(pair.kl(other), kl(theirs, theirs_other), scale)
-    assert pair.batch_shape == tuple(theirs.batch_shape)
-    assert pair.event_shape == tuple(theirs.event_shape)
+    same(pair.log_prob(actions), expected.log_prob(tensor(actions)), scale)
+    same(pair.entropy(), expected.entropy(), scale)
+    same(pair.kl(other), kl(expected, expected_other), scale)
+    assert pair.batch_shape == tuple(expected.batch_shape)
+    assert pair.event_shape == tuple(expected.event_shape)
 
 
 def inverse(probabilities: Any, noise: float) -> int:

@@ -23,7 +23,7 @@ from parity.rl import special
 
 @dataclass(frozen=True)
 class Case:
-    """Sizes and a seed: `batch` of states, `n` actions, `m` atoms; `scale` of the numbers."""
+    """Sizes and a seed: `batch` of states, `n` actions, `m` atoms; `scale` of the values."""
 
     seed: int
     batch: tuple[int, ...]
@@ -61,7 +61,7 @@ def book(**broken: Any) -> Any:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One expression of a module of parity/rl/ put wrong, and the check that must see it."""
+    """One expression of a module of parity/rl/ made wrong, and the check that must see it."""
 
     check: Check
     module: str
@@ -101,10 +101,10 @@ def kills(mutant: Mutant) -> bool:
 
 
 def same(found: Any, expected: Any, scale: float = 1e-3) -> None:
-    """Asserts equal shapes, and numbers equal to some hundred roundings of the largest.
+    """Asserts equal shapes, and values equal to some hundred roundings of the largest.
 
     Args:
-        scale: of what the numbers were made of, where that may be larger, as in a difference.
+        scale: of what the values were made of, where that may be larger, as in a difference.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape, (found.shape, expected.shape)

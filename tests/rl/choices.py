@@ -19,10 +19,10 @@ def check_categorical(book: Any, case: Case) -> None:
     a, b = (case.scale * draw.normal(size=(*case.batch, case.n)) for _ in range(2))
     actions, noise = draw.integers(0, case.n, case.batch), draw.random(case.batch)
     found = book.Categorical(a)
-    theirs = [D.Categorical(logits=tensor(logits)) for logits in (a, b)]
-    check_like_torch(found, book.Categorical(b), *theirs, actions, max(1.0, case.scale))
-    same(found.mode(), theirs[0].probs.argmax(-1))
-    p = theirs[0].probs.numpy()
+    expected = [D.Categorical(logits=tensor(logits)) for logits in (a, b)]
+    check_like_torch(found, book.Categorical(b), *expected, actions, max(1.0, case.scale))
+    same(found.mode(), expected[0].probs.argmax(-1))
+    p = expected[0].probs.numpy()
     same(
         found.sample(noise),
         np.reshape([inverse(p[i], noise[i]) for i in np.ndindex(case.batch)], case.batch),
@@ -54,7 +54,7 @@ def check_multi_categorical(book: Any, case: Case) -> None:
     a, b = (case.scale * draw.normal(size=(*case.batch, sum(sizes))) for _ in range(2))
     found, other = book.MultiCategorical(a, sizes), book.MultiCategorical(b, sizes)
     ends = np.cumsum(sizes)
-    theirs = [
+    expected = [
         [
             D.Categorical(logits=tensor(logits[..., end - size : end]))
             for size, end in zip(sizes, ends, strict=True)
@@ -62,12 +62,12 @@ def check_multi_categorical(book: Any, case: Case) -> None:
         for logits in (a, b)
     ]
     actions = np.stack([draw.integers(0, size, case.batch) for size in sizes], -1)
-    parts = [one.log_prob(tensor(actions[..., i])) for i, one in enumerate(theirs[0])]
+    parts = [one.log_prob(tensor(actions[..., i])) for i, one in enumerate(expected[0])]
     scale = max(1.0, case.scale)
     same(found.log_prob(actions), sum(parts), scale)
-    same(found.entropy(), sum(one.entropy() for one in theirs[0]), scale)
-    same(found.kl(other), sum(kl(*both) for both in zip(*theirs, strict=True)), scale)
-    same(found.mode(), torch.stack([one.probs.argmax(-1) for one in theirs[0]], -1))
+    same(found.entropy(), sum(one.entropy() for one in expected[0]), scale)
+    same(found.kl(other), sum(kl(*both) for both in zip(*expected, strict=True)), scale)
+    same(found.mode(), torch.stack([one.probs.argmax(-1) for one in expected[0]], -1))
     noise = draw.random((*case.batch, 3))
     singles = [
         parity.rl.Categorical(a[..., end - size : end])
@@ -90,9 +90,9 @@ def check_bernoulli(book: Any, case: Case) -> None:
         max(1.0, case.scale),
     )
     # torch's entropy and KL clamp probabilities; two choices of a categorical do not
-    ours, theirs = (parity.rl.Categorical(np.stack([0 * x, x], -1)) for x in (a, b))
-    same(found.entropy(), ours.entropy().sum(-1))
-    same(found.kl(book.Bernoulli(b)), ours.kl(theirs).sum(-1), scale=1.0)
+    first, second = (parity.rl.Categorical(np.stack([0 * x, x], -1)) for x in (a, b))
+    same(found.entropy(), first.entropy().sum(-1))
+    same(found.kl(book.Bernoulli(b)), first.kl(second).sum(-1), scale=1.0)
     same(found.mode(), np.where(a > 0, 1, 0))
     same(found.sample(noise), noise < torch.sigmoid(tensor(a)).numpy())
 

@@ -17,12 +17,12 @@ def check_gaussian(book: Any, case: Case) -> None:
     (a, s), (b, t) = ((case.scale * draw.normal(size=shape), stds(draw, shape)) for _ in range(2))
     noise = draw.normal(size=shape)
     found = book.DiagonalGaussian(a, s)
-    theirs = [D.Independent(D.Normal(tensor(m), tensor(d)), 1) for m, d in ((a, s), (b, t))]
+    expected = [D.Independent(D.Normal(tensor(m), tensor(d)), 1) for m, d in ((a, s), (b, t))]
     check_like_torch(
-        found, book.DiagonalGaussian(b, t), *theirs, a + s * noise, max(1.0, case.scale)
+        found, book.DiagonalGaussian(b, t), *expected, a + s * noise, max(1.0, case.scale)
     )
     same(found.sample(noise), a + s * noise)
-    same(found.mode(), theirs[0].mean)
+    same(found.mode(), expected[0].mean)
 
 
 def squashed(mean: Any, std: Any, low: float, high: float) -> Any:
@@ -38,10 +38,10 @@ def check_squashed(book: Any, case: Case) -> None:
     shape = (*case.batch, case.n)
     (a, s), (b, t) = ((draw.normal(size=shape), stds(draw, shape)) for _ in range(2))
     for low, high in ((-1.0, 1.0), (-3.0, 5.0)):
-        found, theirs = book.SquashedGaussian(a, s, low, high), squashed(a, s, low, high)
+        found, expected = book.SquashedGaussian(a, s, low, high), squashed(a, s, low, high)
         actions = low + (high - low) * draw.uniform(0.01, 0.99, shape)
         np.testing.assert_allclose(
-            found.log_prob(actions), theirs.log_prob(tensor(actions)), rtol=1e-8, atol=1e-8
+            found.log_prob(actions), expected.log_prob(tensor(actions)), rtol=1e-8, atol=1e-8
         )
         before = case.scale * draw.normal(size=shape)
         half = (high - low) / 2
@@ -68,9 +68,9 @@ def check_beta(book: Any, case: Case) -> None:
         betas = [D.Independent(D.Beta(tensor(x), tensor(y)), 1) for x, y in ((a, b), (c, d))]
         found, other = book.Beta(a, b, low, high), book.Beta(c, d, low, high)
         actions = low + (high - low) * draw.uniform(0.01, 0.99, shape)
-        theirs = D.TransformedDistribution(betas[0], [transform])
+        expected = D.TransformedDistribution(betas[0], [transform])
         np.testing.assert_allclose(
-            found.log_prob(actions), theirs.log_prob(tensor(actions)), rtol=1e-9, atol=1e-9
+            found.log_prob(actions), expected.log_prob(tensor(actions)), rtol=1e-9, atol=1e-9
         )
         entropy = betas[0].entropy().numpy() + case.n * math.log(high - low)
         np.testing.assert_allclose(found.entropy(), entropy, rtol=1e-9, atol=1e-9)
@@ -120,14 +120,14 @@ def check_mixture(book: Any, case: Case) -> None:
     means = case.scale * draw.normal(size=(*case.batch, case.m, case.n))
     spread = stds(draw, means.shape)
     found = book.GaussianMixture(logits, means, spread)
-    theirs = D.MixtureSameFamily(
+    expected = D.MixtureSameFamily(
         D.Categorical(logits=tensor(logits)),
         D.Independent(D.Normal(tensor(means), tensor(spread)), 1),
     )
     actions = means[..., 0, :] + draw.normal(size=(*case.batch, case.n))
-    same(found.log_prob(actions), theirs.log_prob(tensor(actions)))
-    same(found.mean(), theirs.mean)
-    assert (found.batch_shape, found.event_shape) == (theirs.batch_shape, theirs.event_shape)
+    same(found.log_prob(actions), expected.log_prob(tensor(actions)))
+    same(found.mean(), expected.mean)
+    assert (found.batch_shape, found.event_shape) == (expected.batch_shape, expected.event_shape)
     uniform, noise = draw.random(case.batch), draw.normal(size=actions.shape)
     sample = found.sample((uniform, noise))
     probabilities = torch.softmax(tensor(logits), -1).numpy()
@@ -146,7 +146,9 @@ def check_special(book: Any, case: Case) -> None:
     np.testing.assert_allclose(
         book.beta_cdf(place, x, np.ones_like(x)), place**x, rtol=1e-9, atol=1e-13
     )
-    y = np.clip(y, 1.0, None)  # a density without a pole: its quantiles tell their probabilities
+    y = np.clip(
+        y, 1.0, None
+    )  # a density without a pole: its quantiles determine their probabilities
     x = np.clip(x, 1.0, None)
     again = book.beta_cdf(book.beta_quantile(place, x, y), x, y)
     np.testing.assert_allclose(again, place, rtol=1e-9)

@@ -60,7 +60,7 @@ class Gaussian:
 
 
 class Squashed(Gaussian):
-    """tanh of Gaussians; the action is kept off its bounds by as much as float32 can tell."""
+    """tanh of Gaussians; the action is kept off its bounds by what float32 resolves."""
 
     def before(self, action: Any) -> Any:
         action = self.ops.clip(action, -1 + 1e-6, 1 - 1e-6)

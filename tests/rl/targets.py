@@ -12,7 +12,7 @@ from .checking import Case, Mutant, same
 
 
 def trajectory(case: Case) -> tuple[Any, Any, Any]:
-    """Rewards, discounts with ends of episodes, and the values of all states and of the last."""
+    """Rewards, discounts with ends of episodes, the values of all states, and that of the last."""
     draw = case.draws()
     shape = (case.m, *case.batch)
     rewards = case.scale * draw.normal(size=shape)

@@ -58,13 +58,13 @@ def test_it_says_who_is_right(axes: tuple[int, int], verdict: str, right: str, n
     assert plain.by_formula is None
 
 
-def test_two_wrong_ones_that_part_are_neither_right() -> None:
+def test_of_two_wrong_ones_that_differ_neither_is_right() -> None:
     report = compare(torch_dueling(0), torch_dueling(1, bias=0.5))
     assert (report.verdict, report.by_formula.right) == ("diverged", "neither")
 
 
 def baked_support() -> tuple[Any, Any, Any]:
-    """C51 heads with a support baked in float32, which is off by 1e-8 of the formula's."""
+    """C51 heads with a support baked in float32, which differs from the formula's by 1e-8."""
     support = np.linspace(-1, 1, 7) / 3
     baked = support.astype("f")
 
@@ -142,7 +142,7 @@ def test_infinity_as_it_ran_is_wrong_though_float64_would_hold_it() -> None:
         ("_all", lambda right: True, both_wrong),
     ],
 )
-def test_without_a_rule_it_would_say_otherwise(
+def test_without_a_rule_it_would_say_something_else(
     rule: str, broken: Any, situation: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models, inputs, formula = situation()
@@ -169,7 +169,7 @@ def test_outputs_are_paired_by_name(right: bool) -> None:
     assert part.by_formula.problems == ("output 'value' of heads #1 is missing in lambda",)
 
 
-def test_another_shape_is_told() -> None:
+def test_another_shape_is_reported() -> None:
     report = compare(torch_dueling(1), tf_dueling(0), formula=lambda v, a: v)
     assert report.by_formula.right == "unknown"
     problem = report.by_formula.problems[0]
@@ -181,7 +181,7 @@ def test_another_shape_is_told() -> None:
     assert row.reference.residual is None and row.reference.right is None
 
 
-def test_no_output_that_is_paired_is_told() -> None:
+def test_no_output_that_is_paired_is_reported() -> None:
     def two(value: Any, advantage: Any) -> Any:
         return {"q": value + advantage, "value": value}
 
@@ -211,7 +211,7 @@ def test_a_candidate_in_its_own_layout_is_right_where_it_agrees() -> None:
     assert (report.verdict, report.by_formula.right) == ("parity", "both")
 
 
-def test_each_of_several_candidates_is_held_against_it() -> None:
+def test_each_of_several_candidates_is_compared_with_it() -> None:
     report = compare(torch_dueling(1), tf_dueling(1), torch_dueling(0))
     assert [found.by_formula.right for found in report.comparisons] == ["both", "reference"]
     assert report.by_formula.right == "reference"  # of the worst

@@ -121,9 +121,9 @@ def test_by_the_book_pfrls_iqn_loss_is_right_and_chainerrls_is_not() -> None:
     report = parity.compare(*quantile_losses(), inputs=inputs, formula=parity.rl.iqn_loss)
     assert (report.verdict, report.by_formula.right) == ("diverged", "candidate")
     quantiles, targets, taus = inputs
-    theirs = quantile_losses()[0].obj(*map(chainer.Variable, inputs)).array
+    library = quantile_losses()[0].obj(*map(chainer.Variable, inputs)).array
     mirrored = parity.rl.iqn_loss(quantiles, targets, 1 - taus.astype("f8"))
-    np.testing.assert_allclose(theirs, mirrored, rtol=1e-5)
+    np.testing.assert_allclose(library, mirrored, rtol=1e-5)
 
 
 def test_noisy_layers_under_the_same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +140,16 @@ def test_chainerrls_distributions() -> None:
     given = chainerrl.distribution
     logits, other = normal(5, 4), normal(5, 4)
     actions = draw.integers(0, 4, 5)
-    ours, theirs = parity.rl.Categorical(logits), given.SoftmaxDistribution(logits)
-    same(theirs.log_prob(actions).array, ours.log_prob(actions))
-    same(theirs.entropy.array, ours.entropy())
-    same(theirs.kl(given.SoftmaxDistribution(other)).array, ours.kl(parity.rl.Categorical(other)))
+    formula, library = parity.rl.Categorical(logits), given.SoftmaxDistribution(logits)
+    same(library.log_prob(actions).array, formula.log_prob(actions))
+    same(library.entropy.array, formula.entropy())
+    same(
+        library.kl(given.SoftmaxDistribution(other)).array, formula.kl(parity.rl.Categorical(other))
+    )
     mean, std, action = normal(5, 2), np.exp(normal(5, 2)), normal(5, 2)
-    gauss, theirs = parity.rl.DiagonalGaussian(mean, std), given.GaussianDistribution(mean, std**2)
-    same(theirs.log_prob(action).array, gauss.log_prob(action))
-    same(theirs.entropy.array, gauss.entropy())
+    gauss, library = parity.rl.DiagonalGaussian(mean, std), given.GaussianDistribution(mean, std**2)
+    same(library.log_prob(action).array, gauss.log_prob(action))
+    same(library.entropy.array, gauss.entropy())
     squashed = given.SquashedGaussianDistribution(mean, std**2)
     inside = np.tanh(action)
     found = parity.rl.SquashedGaussian(mean, std).log_prob(inside)
@@ -157,16 +159,16 @@ def test_chainerrls_distributions() -> None:
 def test_saturated_actions_there_and_by_the_formula() -> None:
     """On a bound the density is 0. ChainerRL gives NaN there, torch NaN."""
     with np.errstate(all="ignore"):
-        theirs = chainerrl.distribution.SquashedGaussianDistribution(
+        library = chainerrl.distribution.SquashedGaussianDistribution(
             np.zeros((1, 1)), np.ones((1, 1))
         )
-        assert np.isnan(theirs.log_prob(np.ones((1, 1))).array).all()
-    ours = parity.rl.SquashedGaussian([[0.0]], [[1.0]])
-    same(ours.log_prob([[1.0]]), [-np.inf])
+        assert np.isnan(library.log_prob(np.ones((1, 1))).array).all()
+    formula = parity.rl.SquashedGaussian([[0.0]], [[1.0]])
+    same(formula.log_prob([[1.0]]), [-np.inf])
     D = torch.distributions
     plain = D.TransformedDistribution(D.Normal(torch.zeros(1), torch.ones(1)), D.TanhTransform())
     assert plain.log_prob(torch.ones(1)).isnan().all()
-    # a sample of u = 20 is 1.0 exactly; only what it was before tells its density
+    # a sample of u = 20 is 1.0 exactly; only what it was before determines its density
     before = np.array([[20.0]])
     assert np.tanh(before) == 1.0
-    assert np.isfinite(ours.log_prob_before(before)).all()
+    assert np.isfinite(formula.log_prob_before(before)).all()

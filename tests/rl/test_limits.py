@@ -49,7 +49,7 @@ def test_what_is_nearly_certain_keeps_its_digits() -> None:
 
 
 def test_bounds_of_squashed_actions() -> None:
-    """The density is 0 on the bounds; close to them an action cannot tell what it came of."""
+    """The density is 0 on the bounds; close to them an action does not show what it came from."""
     squashed_ = parity.rl.SquashedGaussian([[0.0], [0.0], [0.0]], [[1.0]] * 3)
     same(squashed_.log_prob([[1.0], [-1.0], [1.5]]), [-np.inf] * 3)
     assert np.isfinite(squashed_.log_prob_before([[20.0], [-40.0], [300.0]])).all()

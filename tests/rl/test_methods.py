@@ -1,4 +1,4 @@
-"""Two action distributions held against each other, method by method, on drawn cases."""
+"""Two action distributions compared with each other, method by method, on drawn cases."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def found(reference: Any, candidate: Any, cases: Any) -> Any:
 
 
 def written(kind: Any, framework: str, **faults: Any) -> Any:
-    """A user's distribution of a framework, with methods of his own in place of some."""
+    """A user's distribution of a framework, with some methods replaced by the user's own."""
     made = type(kind.__name__, (kind,), faults)
     return rl.methods(partial(made, OPS[framework]), framework, name=f"{framework} {kind.__name__}")
 
@@ -142,15 +142,15 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("told", SHAPES)
-def test_batch_and_event_are_told_apart(told: str) -> None:
+@pytest.mark.parametrize("message", SHAPES)
+def test_batch_and_event_are_distinguished(message: str) -> None:
     cases = distributions(rl.DiagonalGaussian, 3, batch=5)
     right = written(policies.Gaussian, "torch")
-    wrong = written(policies.Gaussian, "tensorflow", **SHAPES[told])
+    wrong = written(policies.Gaussian, "tensorflow", **SHAPES[message])
     result = found(right, wrong, cases)
     assert result.verdict == "diverged"
     (reason,) = [one for one in result.report.worst.reasons if "'log_prob'" in one]
-    assert reason.endswith(f": {told}")
+    assert reason.endswith(f": {message}")
 
 
 def test_the_sum_over_the_batch_in_place_of_the_event_is_no_mere_sum() -> None:
@@ -209,22 +209,22 @@ def test_torchs_agree_with_the_book(name: str) -> None:
     cases = distributions(kind, 3 + (name == "categorical"), noise=name == "gaussian")
     result = found(book, library, cases)
     assert result.verdict == "parity", result.report
-    told = {row.name for row in result.report.worst.outputs}
-    assert told == set(library.obj.asked) - ({"sample"} if name != "gaussian" else set())
+    names = {row.name for row in result.report.worst.outputs}
+    assert names == set(library.obj.asked) - ({"sample"} if name != "gaussian" else set())
 
 
 def test_a_bound_that_is_nan_on_one_side_only_is_found() -> None:
     """-inf by the book; the inverse of tanh is infinite, and infinity less infinity is NaN."""
     before = {"before": lambda self, action: torch.atanh(action)}
-    mine = rl.methods(
+    own = rl.methods(
         partial(type("Squashed", (policies.Squashed,), before), OPS["torch"]),
         "torch",
         of=("log_prob", "kl", "mode", "sample"),
     )
     book = rl.methods(rl.SquashedGaussian)
-    result = found(book, mine, distributions(rl.SquashedGaussian, 3))
+    result = found(book, own, distributions(rl.SquashedGaussian, 3))
     assert any("is NaN in one model only" in reason for reason in result.report.worst.reasons)
-    inside = found(book, mine, distributions(rl.SquashedGaussian, 3, special=False))
+    inside = found(book, own, distributions(rl.SquashedGaussian, 3, special=False))
     assert inside.verdict == "parity", inside.report
 
 
@@ -243,14 +243,14 @@ def summed_twice(self: Any, action: Any) -> Any:
 
 
 def test_what_is_nan_throughout_proves_no_cause() -> None:
-    """One log-probability that is NaN: what leaves it NaN explains nothing.
+    """One log-probability is NaN: what leaves it NaN explains nothing.
 
     Nor is a scale that is tried with the sign of a draw, which the book does not take, an error.
     """
-    mine = partial(type("Squashed", (policies.Squashed,), {"log_prob": summed_twice}), OPS["torch"])
+    own = partial(type("Squashed", (policies.Squashed,), {"log_prob": summed_twice}), OPS["torch"])
     report = parity.compare(
         rl.methods(rl.SquashedGaussian, of=["log_prob"]),
-        rl.methods(mine, "torch", of=["log_prob"]),
+        rl.methods(own, "torch", of=["log_prob"]),
         inputs=ON_THE_BOUNDS,
     )
     assert report.verdict == "diverged" and "NaN in one model only" in str(report)
@@ -283,9 +283,9 @@ def test_chainerrls_gaussian_agrees_with_the_book() -> None:
         return chainerrl.distribution.GaussianDistribution(mean, std * std)
 
     asked = ("log_prob", "entropy", "kl", "mode")
-    theirs = rl.methods(make, "chainer", of=asked)
+    library = rl.methods(make, "chainer", of=asked)
     cases = distributions(rl.DiagonalGaussian, 3, noise=False)
-    result = found(rl.methods(rl.DiagonalGaussian, of=asked), theirs, cases)
+    result = found(rl.methods(rl.DiagonalGaussian, of=asked), library, cases)
     assert result.verdict == "parity", result.report
 
 
@@ -348,6 +348,6 @@ CASE = {"parameters": {"mean": np.ones((2, 3), "f"), "std": np.full((2, 3), 2, "
         (lambda: distributions(rl.Beta, 3, batch=None), "cases have a batch"),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()

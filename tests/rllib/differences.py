@@ -1,4 +1,4 @@
-"""What RLlib's own models compute otherwise in torch than in TensorFlow: how each is built.
+"""What RLlib's own models compute differently in torch and TensorFlow: how each is built.
 
 The tests say what the report must find, `benchmarks.rllib` writes it to docs/rllib.md.
 """

@@ -170,7 +170,7 @@ def mixed(framework: str) -> Any:
 
 
 def mixed_observations(batch: int) -> Any:
-    """What RLlib's preprocessor makes of them: one row for each."""
+    """What RLlib's preprocessor turns them into: one row for each."""
     MIXED.seed(0)
     flatten = get_preprocessor(MIXED)(MIXED).transform
     return np.stack([flatten(MIXED.sample()) for _ in range(batch)]).astype("float32")
@@ -198,7 +198,7 @@ SMALL_FILTERS = [[4, [3, 3], 2], [6, [4, 4], 1]]  # on 12x12 images they end in 
 
 @dataclass(frozen=True)
 class Net:
-    """A model that both frameworks compute alike.
+    """A model that both frameworks compute in the same way.
 
     Attributes:
         make: builds it, given the framework.

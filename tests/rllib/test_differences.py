@@ -28,7 +28,7 @@ def test_rllibs_own_difference_is_found(title):
         assert all(any(words in one for one in found) for words in expected.found), text
 
 
-def test_the_page_tells_of_each():
+def test_the_page_describes_each():
     page = (Path(__file__).parents[2] / "docs/rllib.md").read_text()
     assert [title for title in BY_TITLE if f"## {title}" not in page] == []
     assert (

@@ -52,7 +52,7 @@ def test_its_code_runs_and_finds_parity():
             if ast.unparse(statement).startswith(("report =", "result =")):
                 verdicts.append(names[ast.unparse(statement).split()[0]].verdict)
     assert verdicts == [
-        "diverged",  # weights of their own, before they are moved
+        "diverged",  # different weights, before they are moved
         "parity",
         "diverged",  # LSTMs with weights of their own
         *["parity"] * 6,

@@ -165,7 +165,7 @@ def test_a_missing_column_is_named(make, inputs, words):
         parity.compare(make(), make(), inputs=inputs)
 
 
-def test_what_a_module_itself_lacks_is_told_as_what_it_raised():
+def test_what_a_module_itself_lacks_is_reported_as_what_it_raised():
     module = nets.module(_Own, looked_up=True)
     batch = {"obs": ROWS, "scale": ROWS[:, :1]}
     with pytest.raises(

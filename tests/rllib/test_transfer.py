@@ -21,7 +21,7 @@ def test_every_tensor_is_moved(name, way):
     model = nets.MODELS[name]
     source, target = map(model.make, way)
     before = parity.compare(source, target, inputs=model.inputs)
-    assert before.verdict != "parity"  # they were made with weights of their own
+    assert before.verdict != "parity"  # they were made with different weights
     result = parity.transfer(source, target, inputs=model.inputs)
     assert result.verdict == "parity", result.report
     assert sum(len(row.target) for row in result.table.rows) == model.tensors[way[1]]

@@ -54,12 +54,12 @@ def test_outputs_are_what_rllib_itself_gets(framework):
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], load(framework).to_numpy(array), err_msg=name)
     # the same, as RLlib's three arguments
-    told = (
+    given = (
         {"obs": batch["obs"]},
         (batch["state_in_0"], batch["state_in_1"]),
         batch["seq_lens"],
     )
-    for name, array in outputs(model, told).items():
+    for name, array in outputs(model, given).items():
         np.testing.assert_array_equal(array, found[name], err_msg=name)
 
 

@@ -1,1 +1,1 @@
-"""The rules by which parity does not lie, each with a test, and a test that breaks it to see."""
+"""The rules by which parity does not lie, each with a test and a test that breaks it."""

@@ -1,4 +1,4 @@
-"""Small pairs of torch models for the rules: distinct sizes, signed numbers, random weights."""
+"""Small pairs of torch models for the rules: distinct sizes, signed values, random weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def network(x: torch.Tensor) -> torch.Tensor:
 
 
 def sites(report: Report) -> list[tuple[str, str]]:
-    """The operations at which two models part, by kind."""
+    """The operations at which two models diverge, by kind."""
     return [(found.reference.op, found.candidate.op) for found in report.divergences]
 
 

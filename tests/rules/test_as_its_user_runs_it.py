@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 
 
 class Frozen(torch.nn.Module):
-    """Its norm stays in eval mode, whatever is asked."""
+    """Its norm stays in eval mode, whatever is requested."""
 
     def __init__(self, frozen: bool) -> None:
         super().__init__()
@@ -75,13 +75,13 @@ def test_what_a_first_call_begins_with_is_compared() -> None:
         return torch.tanh(2.0 * x @ FIRST)
 
     def verdict(first: float) -> str:
-        ours = parity.wrap(reference, framework="torch")
-        return parity.compare(ours, Started(first), inputs=X).verdict
+        wrapped = parity.wrap(reference, framework="torch")
+        return parity.compare(wrapped, Started(first), inputs=X).verdict
 
     assert verdict(2.0) == "parity"
     assert verdict(1.5) == "diverged"
 
 
-def test_numbers_whose_squares_overflow_have_a_residual() -> None:
+def test_values_whose_squares_overflow_have_a_residual() -> None:
     a = np.array([1e250, -3e250, 2e250])
     assert residual(a, a * (1 + 1e-6)) == pytest.approx(1e-6, rel=1e-3)

@@ -1,4 +1,4 @@
-"""What is small beside others has a size of its own: a column, a sample, an early time."""
+"""What is small beside others is judged by its own size: a column, a sample, an early time."""
 
 from __future__ import annotations
 

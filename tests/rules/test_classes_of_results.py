@@ -73,7 +73,7 @@ def of_a_module(code: str) -> tuple[type, type]:
 
 
 @pytest.mark.parametrize("code", APART.values(), ids=APART)
-def test_code_that_knows_both_tells_them_apart(code: str) -> None:
+def test_code_that_knows_both_distinguishes_them(code: str) -> None:
     assert told_apart(*of_a_module(code))
 
 
@@ -84,11 +84,11 @@ def test_classes_that_only_their_models_know_say_nothing(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["", APART["one function chooses"]], ids=["own", "apart"])
 def test_the_verdict_follows(code: str) -> None:
-    ours, theirs = of_a_module(code)
-    found = compared(in_torch(ours), in_tensorflow(theirs))
+    reference, candidate = of_a_module(code)
+    found = compared(in_torch(reference), in_tensorflow(candidate))
     assert found.verdict == ("unverified" if code else "parity")
-    told = f"is a Carry in torch and a Memory in tensorflow, and code of {ours.__module__}"
-    assert not code or told in found.reasons[0]
+    expected = f"is a Carry in torch and a Memory in tensorflow, and code of {reference.__module__}"
+    assert not code or expected in found.reasons[0]
 
 
 class TS(NamedTuple):

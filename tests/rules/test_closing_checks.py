@@ -107,7 +107,9 @@ def test_a_traced_function_counts_as_it_was_traced() -> None:
 
 @pytest.mark.parametrize("off", [np.full(7, 1e-6), np.eye(7)[3] * 1e-5], ids=["all", "one"])
 @pytest.mark.parametrize("stale", [True, False])
-def test_a_trace_that_is_off_by_a_millionth_is_not_rounded_otherwise(off: Any, stale: bool) -> None:
+def test_a_trace_that_is_off_by_a_millionth_is_not_rounded_differently(
+    off: Any, stale: bool
+) -> None:
     tf = pytest.importorskip("tensorflow")
     scale = [1.7 * np.ones(7, "f"), (1.7 * (1 + off)).astype("f")]
     now = scale[:1]
@@ -375,7 +377,7 @@ def test_a_table_in_half_precision_that_both_models_share_is_no_cast() -> None:
     assert compare(port, lambda x: table.float() * network(x)).verdict == "parity"
 
 
-def test_a_graph_that_treats_zeros_otherwise_diverges_on_the_inputs_that_have_them() -> None:
+def test_a_graph_that_treats_zeros_differently_diverges_on_the_inputs_that_have_them() -> None:
     tf = pytest.importorskip("tensorflow")
     weight = FIRST.numpy()
     x = X.copy()

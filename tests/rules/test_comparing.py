@@ -22,11 +22,11 @@ from .pairs import FIRST, SQUARE, X, compare, network, sites, weights
 
 
 def shuffled(x: torch.Tensor) -> torch.Tensor:
-    """The same numbers: mean, norm, extremes and histogram agree; not one row does."""
+    """The same values: mean, norm, extremes and histogram agree, and no row does."""
     return network(x)[[3, 0, 4, 1, 2]]
 
 
-def test_permuted_numbers_are_no_parity() -> None:
+def test_permuted_values_are_no_parity() -> None:
     """Comparing means, or any sum, passes a permuted tensor; every element has its own partner."""
     assert compare(network, shuffled).verdict == "diverged"
     assert compare(network, lambda x: network(x).flip(1)).verdict == "diverged"
@@ -40,9 +40,9 @@ def without_the_closing_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_comparison_of_fingerprints_would_pass_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_fingerprint(found: Any, pair: Any) -> bool:
-        ours = found.reference.print(pair.reference)
-        theirs = matching.fingerprint(found.side.array(pair.candidate))
-        return bool(ours.agrees(theirs, 1e-10))
+        reference = found.reference.print(pair.reference)
+        candidate = matching.fingerprint(found.side.array(pair.candidate))
+        return bool(reference.agrees(candidate, 1e-10))
 
     for module in (locating, judging):
         monkeypatch.setattr(module, "output_matches", by_fingerprint)
@@ -179,14 +179,14 @@ def softmax_over(axis: int) -> Any:
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_square_arrays_hide_no_axis(axis: int) -> None:
-    """Where two axes have one length, the shape says nothing: the numbers do."""
+    """Where two axes have one length, the shape shows nothing: the values do."""
     batch_of_six = np.random.default_rng(5).standard_normal((6, 7)).astype("f")
     report = compare(softmax_over(2), softmax_over(axis), inputs=batch_of_six)
     assert report.verdict == "diverged" and sites(report) == [("softmax", "softmax")]
 
 
 def test_a_square_weight_is_not_transposed_to_fit() -> None:
-    """Auto-transposing where shapes differ leaves squares as they are: right by luck."""
+    """Auto-transposing where shapes differ leaves squares unchanged: right by luck."""
     wrong = compare(lambda x: x @ FIRST @ SQUARE, lambda x: x @ FIRST @ SQUARE.t())
     assert wrong.verdict == "diverged"
     (leaf,) = wrong.divergences[0].leaves or (None,)
@@ -198,7 +198,7 @@ def test_a_square_weight_is_not_transposed_to_fit() -> None:
     assert right.verdict == "parity"
 
 
-def test_an_order_tells_a_transposed_square() -> None:
+def test_an_order_shows_a_transposed_square() -> None:
     assert Order((0, 1), (4, 4), False, (4, 4)).stable
     assert not Order((1, 0), (4, 4), False, (4, 4)).stable
     assert Order((1, 0), (4, 5), False, (5, 4)).stable
@@ -213,7 +213,7 @@ def sharpened(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_greedy_actions_are_no_part_of_the_verdict() -> None:
-    """Agents that choose alike today are not equal networks."""
+    """Agents that choose the same today are not equal networks."""
     report = compare(network, sharpened)
     assert report.decisions["output"].greedy == 1.0
     assert report.verdict == "diverged"

@@ -1,4 +1,4 @@
-"""Constants computed in float32 are apart all over; one element that differs is a fault."""
+"""Constants computed in float32 differ everywhere; a single element that differs is a fault."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LOG_STD = np.random.default_rng(5).standard_normal(4000).astype(np.float32)
 
 
 def verdict(reference: np.ndarray, candidate: np.ndarray) -> str:
-    def ours(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    def torch_model(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"mean": torch.tanh(x), "std": torch.exp(torch.from_numpy(reference))}
 
-    def theirs(x: tf.Tensor) -> dict[str, tf.Tensor]:
+    def tensorflow_model(x: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"mean": tf.tanh(x), "std": tf.exp(tf.constant(candidate))}
 
     return parity.compare(
-        parity.wrap(ours, framework="torch"),
-        parity.wrap(theirs, framework="tensorflow"),
+        parity.wrap(torch_model, framework="torch"),
+        parity.wrap(tensorflow_model, framework="tensorflow"),
         inputs=X,
     ).verdict
 
@@ -82,7 +82,7 @@ def test_supports_that_were_computed_in_other_ways_are_rounded(
 def test_a_value_of_one_atom_alone_is_as_exact_as_the_support(
     end: float, count: int, atom: int
 ) -> None:
-    """A distributional head that is sure of one atom; the middle one is zero but for rounding."""
+    """A distributional head that is sure of one atom; the middle one is zero up to rounding."""
     kernel = np.random.default_rng(3).standard_normal((4, count)).astype(np.float32)
     sure = np.zeros((6, count), np.float32)
     sure[0, atom] = 200  # of one sample only
@@ -108,7 +108,7 @@ def test_a_value_of_one_atom_alone_is_as_exact_as_the_support(
     assert verdict(late) != "parity"
 
 
-def test_only_what_was_made_of_its_ends_is_as_exact_as_those() -> None:
+def test_only_what_was_computed_from_its_ends_is_as_exact_as_those() -> None:
     even = np.linspace(-300, 300, 601, dtype=np.float32).astype(np.float64)
     assert is_progression(even) and is_progression(np.tile(even, (2, 3, 1)))
     bent = even.copy()
@@ -132,6 +132,6 @@ def test_without_float64_a_difference_that_rounding_could_hide_is_not_parity() -
 
         return parity.wrap(model, framework="numpy")
 
-    ours = parity.wrap(reference, framework="torch")
-    assert parity.compare(ours, port(1), inputs=X).verdict == "parity"
-    assert parity.compare(ours, port(1.0002), inputs=X).verdict != "parity"
+    wrapped = parity.wrap(reference, framework="torch")
+    assert parity.compare(wrapped, port(1), inputs=X).verdict == "parity"
+    assert parity.compare(wrapped, port(1.0002), inputs=X).verdict != "parity"

@@ -180,13 +180,13 @@ def test_what_one_model_picks_by_the_host_is_no_divergence(reference: str, candi
 def test_a_fault_behind_what_is_picked_is_seen(reference: str, candidate: str) -> None:
     faulty = picking(candidate, lambda found: found * 1.25)
     report = parity.compare(picking(reference), faulty, inputs=ROWS)
-    # of a list that is as much longer in float64 in both no rounding is known
+    # the rounding of a list that is longer in float64 by as much in both is not known
     known = reference in HOSTS or candidate in HOSTS
     assert report.verdict == ("diverged" if known else "unverified"), str(report)
 
 
 def test_what_a_kernel_leaves_for_a_backward_pass_is_not_counted() -> None:
-    """The fused LSTM's is another in float64, and no operation reads it."""
+    """The fused LSTM's differs in float64, and no operation reads it."""
     torch.manual_seed(0)
     layer = torch.nn.LSTM(6, 5, batch_first=True)
     models = [

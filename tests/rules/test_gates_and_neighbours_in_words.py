@@ -33,9 +33,9 @@ def gru(order: tuple[int, ...] = (0, 1, 2), shift: float = 0.0) -> Any:
     return model
 
 
-def test_the_gate_that_stands_in_is_told_by_its_place() -> None:
-    told = cause(gru(), gru((1, 0, 2)), X, STATE)
-    assert told.kind == "gate-order" and "gate 1 of 3 is read as gate 2" in told.summary
+def test_the_gate_that_stands_in_is_reported_by_its_place() -> None:
+    found = cause(gru(), gru((1, 0, 2)), X, STATE)
+    assert found.kind == "gate-order" and "gate 1 of 3 is read as gate 2" in found.summary
 
 
 def lstm(shift: float) -> Any:
@@ -48,50 +48,50 @@ def lstm(shift: float) -> Any:
 
 
 def test_a_gru_forgets_nothing_and_zero_is_not_added() -> None:
-    told = cause(gru(shift=-1.0), gru(), X, STATE)
-    assert told.kind == "gate-shift" and told.summary.startswith("nothing is added to the gate")
-    told = cause(lstm(0.0), lstm(1.0), X, STATE)
-    assert (told.kind, told.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
+    found = cause(gru(shift=-1.0), gru(), X, STATE)
+    assert found.kind == "gate-shift" and found.summary.startswith("nothing is added to the gate")
+    found = cause(lstm(0.0), lstm(1.0), X, STATE)
+    assert (found.kind, found.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 
 
 def test_no_rounding_of_ties_where_there_are_none() -> None:
     def resized(size: int, mode: str) -> Any:
         return lambda x: torch.tanh(interpolate(torch.tanh(x), (size, size), mode=mode))
 
-    told = cause(resized(12, "bilinear"), resized(12, "nearest-exact"), IMAGES)
-    assert told.kind == "resize-method" and "half down" not in str(told.summary)
-    told = cause(resized(3, "nearest"), resized(3, "nearest-exact"), IMAGES)
-    assert told.kind == "resize-rounding" and "half" in str(told.parameters)
+    found = cause(resized(12, "bilinear"), resized(12, "nearest-exact"), IMAGES)
+    assert found.kind == "resize-method" and "half down" not in str(found.summary)
+    found = cause(resized(3, "nearest"), resized(3, "nearest-exact"), IMAGES)
+    assert found.kind == "resize-rounding" and "half" in str(found.parameters)
 
 
-def test_rows_of_a_table_are_told_in_plain_numbers() -> None:
+def test_rows_of_a_table_are_stated_in_plain_numbers() -> None:
     def added(table: torch.Tensor) -> Any:
         return lambda x: torch.tanh((x + table) @ HEAD)
 
-    told = cause(added(POSITIONS), added(POSITIONS[[3, 1, 0, 4, 2]]), TOKENS)
-    assert told is None or "int64" not in told.summary
+    found = cause(added(POSITIONS), added(POSITIONS[[3, 1, 0, 4, 2]]), TOKENS)
+    assert found is None or "int64" not in found.summary
 
     def embedded(order: list[int]) -> Any:
         places = torch.tensor(order)
         return lambda x: torch.tanh((x + POSITIONS[places]) @ HEAD)
 
-    told = cause(embedded([0, 1, 2, 3, 4]), embedded([3, 1, 0, 4, 2]), TOKENS)
-    assert told.kind == "position-ids" and "3, 1, 0, 4, 2 for 0, 1, 2, 3, 4" in told.summary
-    assert "4 of 5" in told.summary
+    found = cause(embedded([0, 1, 2, 3, 4]), embedded([3, 1, 0, 4, 2]), TOKENS)
+    assert found.kind == "position-ids" and "3, 1, 0, 4, 2 for 0, 1, 2, 3, 4" in found.summary
+    assert "4 of 5" in found.summary
 
 
 def test_a_scale_is_an_exponential_only_where_one_is_computed() -> None:
     def scaled(form: Any) -> Any:
         return lambda x, h: form(torch.sin(h)) * x[:, :4] * h
 
-    told = cause(scaled(lambda s: s), scaled(torch.exp), X, STATE)
-    assert told.kind == "scale-parameterisation"
-    told = parity.compare(
+    found = cause(scaled(lambda s: s), scaled(torch.exp), X, STATE)
+    assert found.kind == "scale-parameterisation"
+    found = parity.compare(
         parity.wrap(scaled(lambda s: s), framework="torch"),
         parity.wrap(scaled(lambda s: 1 + s + s * s / 2 + s**3 / 6), framework="torch"),
         inputs=(X, STATE),
     )
-    assert "exp(" not in str(told)
+    assert "exp(" not in str(found)
 
 
 def test_what_is_reshaped_has_no_gates() -> None:

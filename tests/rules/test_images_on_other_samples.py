@@ -1,4 +1,4 @@
-"""Images that lie otherwise in the two models are held against each other on other samples too."""
+"""Images laid out differently in the two models are compared on other samples too."""
 
 from __future__ import annotations
 

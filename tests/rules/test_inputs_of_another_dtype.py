@@ -67,7 +67,7 @@ def test_one_input_of_many_is_a_divergence() -> None:
     assert parity.compare(parity.wrap(net(torch.float32), inputs=X), half).verdict == "diverged"
 
 
-def test_integers_are_not_put_in_the_place_of_floats() -> None:
+def test_integers_are_not_substituted_for_floats() -> None:
     pixels = np.random.default_rng(1).integers(0, 255, (6, 40)).astype(np.uint8)
     raw = parity.wrap(lambda x: torch.tanh(x.float() / 255), "torch", inputs=pixels)
     scaled = parity.wrap(lambda x: torch.tanh(x), "torch", inputs=pixels / np.float32(255))
@@ -85,7 +85,7 @@ def test_inputs_that_are_overwritten_would_agree_in_float64(
 
 
 def test_a_scalar_stays_a_scalar() -> None:
-    """TensorFlow got it as (1,): what is stacked of it has an axis more."""
+    """TensorFlow got it as (1,): what is stacked from it has one more axis."""
 
     def scaled(x: Any, factor: Any) -> Any:
         return torch.stack([factor, 2 * factor]) * x[:, :2]

@@ -74,7 +74,7 @@ def test_a_model_that_changes_by_as_much_as_the_difference_is_not_by_sample() ->
     assert compare(model(0), model(mean), inputs=balances).verdict != "parity"
 
 
-def test_what_has_no_numbers_on_half_of_the_samples_is_said() -> None:
+def test_what_has_no_values_on_half_of_the_samples_is_said() -> None:
     groups = np.array([0, 0, 0, 1, 1, 1])
     samples = np.concatenate([groups[:, None], np.resize(X, (6, 7))], 1).astype(np.float32)
 

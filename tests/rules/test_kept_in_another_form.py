@@ -214,7 +214,7 @@ def test_where_samples_take_another_way_what_is_held_is_not_doubted() -> None:
 
 
 def test_a_rounding_is_no_change_of_what_is_computed() -> None:
-    """The same numbers in each sample, whose mean rounds by their order."""
+    """The same values in each sample, whose mean rounds by their order."""
     row = np.arange(1, 8, dtype=np.float32)
     samples = np.stack([np.random.default_rng(seed).permutation(row) for seed in range(6)])
 

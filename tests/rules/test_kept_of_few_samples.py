@@ -1,4 +1,4 @@
-"""What was kept of the given inputs, where other samples show little: families of round twelve."""
+"""What was kept of the given inputs, where other samples show little."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def test_a_list_that_was_kept_is_no_parity() -> None:
     assert compare(model(None), model((GIVEN > 0).sum(1).tolist())).verdict == "diverged"
 
 
-def test_a_list_that_the_host_made_of_draws_is_another_in_every_run() -> None:
+def test_a_list_that_the_host_made_from_draws_differs_in_every_run() -> None:
     def model(x):
         noise = torch.rand(5)
         return masked(x) + noise[:, None], noise.numpy().tolist()

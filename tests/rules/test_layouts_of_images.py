@@ -1,4 +1,4 @@
-"""Channels first or last is no difference of images; of what is no image any more it is one."""
+"""Channels first or last makes no difference for images; for what is no longer one it does."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def of_a_cube(x: torch.Tensor, how: str = "constant") -> torch.Tensor:
     return torch.relu(conv2d(pad(x, (1, 1, 1, 1), how), SMALL))
 
 
-def test_of_as_many_channels_as_rows_what_was_matched_tells_the_layout() -> None:
+def test_of_as_many_channels_as_rows_what_was_matched_determines_the_layout() -> None:
     def port(how: str) -> Model:
         return lambda x: last(of_a_cube(x.permute(0, 3, 1, 2), how))
 

@@ -17,7 +17,7 @@ Model = Callable[[torch.Tensor], torch.Tensor]
 
 
 def edge(x: torch.Tensor) -> torch.Tensor:
-    """A number that is 0 as it runs and above it in float64."""
+    """A value that is 0 as it runs and above it in float64."""
     return (1 + 0 * x) * torch.tensor(0.1) * torch.tensor(10.0) - 1
 
 
@@ -46,7 +46,7 @@ def scaled(share: float) -> Model:
     return lambda x: listed(x * gains, x)
 
 
-def test_small_numbers_of_such_a_list_hide_beside_no_larger_ones() -> None:
+def test_small_values_of_such_a_list_hide_beside_no_larger_ones() -> None:
     report = compare(scaled(1.0), scaled(1.1), inputs=FEW)
     assert report.verdict == "unverified"
     assert any("how many values there are" in one for one in report.worst.reasons)
@@ -110,11 +110,11 @@ def test_such_lists_may_lose_digits_in_either_model() -> None:
 
 
 def beside(others: Callable[[torch.Tensor], torch.Tensor]) -> Model:
-    """Such a list whose length is the same, and which holds other numbers as well."""
+    """Such a list whose length is the same, and which holds other values as well."""
     return lambda x: torch.cat([listed(torch.tanh(x @ WEIGHTS), x), others(x)])
 
 
-def test_infinite_and_undefined_numbers_of_such_a_list_are_as_they_are() -> None:
+def test_infinite_and_undefined_values_of_such_a_list_are_as_they_are() -> None:
     def undefined(x: torch.Tensor) -> torch.Tensor:
         return torch.cat([torch.log(0 * x[0]), 0 * torch.log(0 * x[1])])
 

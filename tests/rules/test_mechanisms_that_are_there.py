@@ -1,4 +1,4 @@
-"""A cause names a mechanism only where one of the models has it: what fits by numbers is not it."""
+"""A cause names a mechanism only where one of the models has it: fitting values do not suffice."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.rules.pairs import compare, weights
 draw = np.random.default_rng(4)
 
 
-def numbers(*shape: int) -> np.ndarray:
+def values(*shape: int) -> np.ndarray:
     return draw.standard_normal(shape).astype("f")
 
 
 def causes(report: Report) -> set[str]:
-    """The kinds of all causes that are told as confirmed."""
+    """The kinds of all causes that are reported as confirmed."""
     return {one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed}
 
 
-def told(report: Report) -> str:
+def text_of(report: Report) -> str:
     return " ".join(str(report).split())
 
 
@@ -37,15 +37,15 @@ def gated(z: torch.Tensor) -> torch.Tensor:
 
 
 def test_two_halves_of_a_filter_are_not_four_gates() -> None:
-    def ours(x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    def reference(x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         return gated(x @ FILTERS + c @ CONDITION)
 
-    def theirs(x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    def candidate(x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         return gated(x @ FILTERS + torch.roll(c @ CONDITION, 10, 1))
 
-    report = compare(ours, theirs, inputs=(numbers(7, 6), numbers(7, 5)))
+    report = compare(reference, candidate, inputs=(values(7, 6), values(7, 5)))
     assert report.divergences
-    assert "gate-order" not in told(report)
+    assert "gate-order" not in text_of(report)
 
 
 KERNEL, OWN = weights(6, 20), weights(5, 20)
@@ -62,12 +62,12 @@ def steps(x: torch.Tensor, order: np.ndarray) -> torch.Tensor:
     return h
 
 
-def test_four_blocks_that_are_taken_apart_are_gates() -> None:
-    report = compare(lambda x: steps(x, FIRST), lambda x: steps(x, SECOND), inputs=numbers(7, 4, 6))
+def test_four_blocks_that_are_separated_are_gates() -> None:
+    report = compare(lambda x: steps(x, FIRST), lambda x: steps(x, SECOND), inputs=values(7, 4, 6))
     assert causes(report) == {"gate-order"}
 
 
-# --- numbers of weights ---------------------------------------------------------------------------
+# --- values of weights ----------------------------------------------------------------------------
 
 WEIGHT, OTHER, BIAS = weights(6, 12), weights(6, 12), weights(12)
 TURNED = np.r_[4:8, 8:12, 0:4]
@@ -75,35 +75,35 @@ HEAD = weights(12, 3)
 
 
 def in_blocks(x: torch.Tensor, order: np.ndarray, bias: torch.Tensor) -> torch.Tensor:
-    """A layer whose features lie in another order, which the next layer takes back."""
+    """A layer whose features are in another order, which the next layer reverts."""
     weight, back = torch.tensor(WEIGHT[:, order].numpy()), torch.tensor(HEAD[order].numpy())
     return torch.tanh(torch.addmm(bias, x, weight)) @ back
 
 
-def test_a_weight_in_another_order_holds_no_other_numbers() -> None:
+def test_a_weight_in_another_order_holds_no_other_values() -> None:
     wrong = torch.tensor(2.5 * BIAS.flip(0).numpy() + 0.5)
     report = compare(
         lambda x: in_blocks(x, np.arange(12), BIAS),
         lambda x: in_blocks(x, TURNED, wrong),
-        inputs=numbers(9, 6),
+        inputs=values(9, 6),
     )
     assert report.divergences
-    assert "(6, 12) (" not in told(report)  # of the kernel's numbers none is said to differ
+    assert "(6, 12) (" not in text_of(report)  # none of the kernel's values is said to differ
 
 
-def test_a_weight_of_another_checkpoint_holds_other_numbers() -> None:
+def test_a_weight_of_another_checkpoint_holds_other_values() -> None:
     report = compare(
         lambda x: torch.addmm(BIAS, x, WEIGHT),
         lambda x: torch.addmm(BIAS, x, OTHER),
-        inputs=numbers(9, 6),
+        inputs=values(9, 6),
     )
     assert causes(report) == {"weight-values"}
-    assert "other numbers in constant of (6, 12) (72 of 72" in told(report)
+    assert "other numbers in constant of (6, 12) (72 of 72" in text_of(report)
 
 
 # --- what is added --------------------------------------------------------------------------------
 
-MASK = torch.from_numpy(np.where(numbers(6, 6) > 0.5, -100.0, 0.0).astype("f"))
+MASK = torch.from_numpy(np.where(values(6, 6) > 0.5, -100.0, 0.0).astype("f"))
 SCORES = weights(5, 6)
 
 
@@ -116,17 +116,17 @@ def scored(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
 
 def test_an_addition_of_zeros_is_there() -> None:
     zeros = torch.zeros(6, 6)
-    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, zeros), inputs=numbers(6, 5))
-    assert "add is missing" not in told(report)
+    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, zeros), inputs=values(6, 5))
+    assert "add is missing" not in text_of(report)
     assert causes(report) == {"branch-missing"}
-    assert "adds at test_mechanisms_that_are_there.py" in told(report)
-    assert "is zero throughout" in told(report)
+    assert "adds at test_mechanisms_that_are_there.py" in text_of(report)
+    assert "is zero throughout" in text_of(report)
 
 
 def test_an_addition_that_is_not_there_is_missing() -> None:
-    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, None), inputs=numbers(6, 5))
+    report = compare(lambda x: scored(x, MASK), lambda x: scored(x, None), inputs=values(6, 5))
     assert report.divergences
-    assert "zero throughout" not in told(report)
+    assert "zero throughout" not in text_of(report)
 
 
 # --- log-probabilities ----------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def log_density(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     return -0.5 * (a - torch.tanh(x @ MEAN)) ** 2 - HALF_LOG_TWO_PI
 
 
-ACTIONS = numbers(7, 5), numbers(7, 3)
+ACTIONS = values(7, 5), values(7, 3)
 
 
 def test_a_loss_over_the_batch_is_no_sum_of_components() -> None:
@@ -147,7 +147,7 @@ def test_a_loss_over_the_batch_is_no_sum_of_components() -> None:
         lambda x, a: (0.7 * log_density(x, a).sum(1) - x[:, 0]).sum(),
         inputs=ACTIONS,
     )
-    assert "log-prob-reduction" not in told(report)
+    assert "log-prob-reduction" not in text_of(report)
     assert causes(report) == {"reduction-kind"}
 
 
@@ -163,7 +163,7 @@ def test_components_that_are_averaged_are_log_probabilities() -> None:
 # --- masks ----------------------------------------------------------------------------------------
 
 START = torch.eye(6)[[2, 0, 5, 3, 3]]
-KEPT = torch.from_numpy((numbers(4, 5) > -0.4).astype("f"))
+KEPT = torch.from_numpy((values(4, 5) > -0.4).astype("f"))
 
 
 def restarted(x: torch.Tensor, first: torch.Tensor, start: bool) -> torch.Tensor:
@@ -179,17 +179,17 @@ def test_a_state_that_is_not_set_anew_is_no_mask() -> None:
     report = compare(
         lambda x, first: restarted(x, first, True),
         lambda x, first: restarted(x, first, False),
-        inputs=(numbers(5, 6), first),
+        inputs=(values(5, 6), first),
     )
     assert report.divergences
-    assert "not masked" not in told(report)
+    assert "not masked" not in text_of(report)
 
 
 def test_steps_that_a_product_masks_are_masked() -> None:
     report = compare(
         lambda x: (torch.tanh(x) * KEPT[..., None]).sum(1),
         lambda x: torch.tanh(x).sum(1),
-        inputs=numbers(4, 5, 6),
+        inputs=values(4, 5, 6),
     )
     assert causes(report) == {"sequence-mask"}
 
@@ -205,23 +205,23 @@ def hidden(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 def test_rows_of_a_bias_are_no_positions() -> None:
     report = compare(
-        lambda x: hidden(x, ROWS), lambda x: hidden(x, ROWS.flip(0)), inputs=numbers(7, 5)
+        lambda x: hidden(x, ROWS), lambda x: hidden(x, ROWS.flip(0)), inputs=values(7, 5)
     )
     assert report.divergences
-    assert "position" not in told(report)
+    assert "position" not in text_of(report)
 
 
 def test_rows_that_are_looked_up_are_positions() -> None:
-    ours, theirs = torch.tensor([0, 1, 2, 2, 3]), torch.tensor([0, 1, 1, 2, 3])
+    reference, candidate = torch.tensor([0, 1, 2, 2, 3]), torch.tensor([0, 1, 1, 2, 3])
 
     def embedded(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x + torch.nn.functional.embedding(at, ROWS))
 
     report = compare(
-        lambda x: embedded(x, ours), lambda x: embedded(x, theirs), inputs=numbers(7, 5, 6)
+        lambda x: embedded(x, reference), lambda x: embedded(x, candidate), inputs=values(7, 5, 6)
     )
     assert causes(report) == {"position-ids"}
-    assert "0, 1, 1, 2, 3 for 0, 1, 2, 2, 3" in told(report)
+    assert "0, 1, 1, 2, 3 for 0, 1, 2, 2, 3" in text_of(report)
 
 
 # --- resizing -------------------------------------------------------------------------------------
@@ -231,10 +231,10 @@ def test_a_mean_in_place_of_a_chosen_value_is_no_resize() -> None:
     report = compare(
         lambda x, chosen: x.gather(2, chosen),
         lambda x, chosen: x.mean(2, keepdim=True),
-        inputs=(numbers(4, 3, 5), np.zeros((4, 3, 1), np.int64)),
+        inputs=(values(4, 3, 5), np.zeros((4, 3, 1), np.int64)),
     )
     assert report.divergences
-    assert "resize" not in told(report)
+    assert "resize" not in text_of(report)
 
 
 def resized(x: torch.Tensor, mode: str) -> torch.Tensor:
@@ -246,11 +246,11 @@ def test_of_formulas_that_give_the_same_none_is_stated() -> None:
     report = compare(
         lambda x: resized(x, "bilinear"),
         lambda x: resized(x, "nearest"),
-        inputs=numbers(2, 3, 8, 8),
+        inputs=values(2, 3, 8, 8),
     )
     assert causes(report) == {"resize-method"}
-    assert "nearest (at coordinates that cannot be distinguished at these sizes)" in told(report)
-    assert "coordinates: " not in told(report)
+    assert "nearest (at coordinates that cannot be distinguished at these sizes)" in text_of(report)
+    assert "coordinates: " not in text_of(report)
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -266,14 +266,14 @@ def norm(**changed: torch.Tensor) -> torch.nn.BatchNorm2d:
     return layer
 
 
-IMAGES = 3 * numbers(3, 6, 4, 5) + 1
+IMAGES = 3 * values(3, 6, 4, 5) + 1
 
 
 def test_a_scale_of_ones_is_there() -> None:
     report = parity.compare(norm(), norm(weight=torch.ones(6)), inputs=IMAGES)
-    assert "scale False" not in told(report)
+    assert "scale False" not in text_of(report)
     assert causes(report) == {"weight-values"}
-    assert "its scale (weight) is one throughout" in told(report)
+    assert "its scale (weight) is one throughout" in text_of(report)
 
 
 def test_a_scale_that_is_not_there_is_missing() -> None:
@@ -296,7 +296,7 @@ def test_statistics_that_were_not_copied_are_named(
 ) -> None:
     report = parity.compare(norm(), norm(**{name: fresh}), inputs=IMAGES)
     assert causes(report) == {"weight-values"}
-    assert words in told(report)
+    assert words in text_of(report)
 
 
 # --- reductions -----------------------------------------------------------------------------------
@@ -306,32 +306,34 @@ def test_the_axes_of_a_mean_are_the_candidates() -> None:
     report = compare(
         lambda x: (x * x).flatten(1).sum(1),
         lambda x: (x * x).mean((1, 2, 3)),
-        inputs=numbers(3, 4, 5, 1),
+        inputs=values(3, 4, 5, 1),
     )
     assert causes(report) == {"reduction-kind"}
-    assert "the mean over axis (1, 2, -1); the reference takes the sum over axis -1" in told(report)
+    assert "the mean over axis (1, 2, -1); the reference takes the sum over axis -1" in text_of(
+        report
+    )
 
 
 def test_what_is_looked_up_is_no_maximum() -> None:
-    values = numbers(4, 3, 5)
-    best = values.argmax(2)[..., None]
+    looked_up = values(4, 3, 5)
+    best = looked_up.argmax(2)[..., None]
     report = compare(
         lambda x, at: torch.tanh(x.gather(2, at).squeeze(2)),
         lambda x, at: torch.tanh(x.sum(2)),
-        inputs=(values, best),
+        inputs=(looked_up, best),
     )
     assert report.divergences
-    assert "the max" not in told(report)
+    assert "the max" not in text_of(report)
 
 
 def test_a_maximum_is_one() -> None:
     report = compare(
         lambda x: torch.tanh(x.max(2).values),
         lambda x: torch.tanh(x.sum(2)),
-        inputs=numbers(4, 3, 5),
+        inputs=values(4, 3, 5),
     )
     assert causes(report) == {"reduction-kind"}
-    assert "the reference takes the max" in told(report)
+    assert "the reference takes the max" in text_of(report)
 
 
 # --- dilation, without values ---------------------------------------------------------------------
@@ -347,15 +349,15 @@ class OverSteps(torch.nn.Module):
         return self.layer(torch.nn.functional.pad(x.transpose(1, 2), (self.dilation, 0)))
 
 
-@pytest.mark.parametrize("ours, theirs", [(1, 1), (2, 2), (4, 4), (1, 2), (4, 2)])
-def test_a_dilation_over_steps_is_read_of_the_blocks(ours: int, theirs: int) -> None:
+@pytest.mark.parametrize("reference, candidate", [(1, 1), (2, 2), (4, 4), (1, 2), (4, 2)])
+def test_a_dilation_over_steps_is_read_of_the_blocks(reference: int, candidate: int) -> None:
     keras = pytest.importorskip("keras")
-    layer = keras.layers.Conv1D(6, 2, dilation_rate=theirs, padding="causal")
+    layer = keras.layers.Conv1D(6, 2, dilation_rate=candidate, padding="causal")
     model = keras.Sequential([keras.layers.Input((11, 5)), layer])
-    report = parity.structure(OverSteps(ours), model, inputs=numbers(3, 11, 5))
-    assert ("dilation" in str(report)) is (ours != theirs)
-    if ours != theirs:
-        assert f"dilation: {ours} -> {theirs}" in told(report)
+    report = parity.structure(OverSteps(reference), model, inputs=values(3, 11, 5))
+    assert ("dilation" in str(report)) is (reference != candidate)
+    if reference != candidate:
+        assert f"dilation: {reference} -> {candidate}" in text_of(report)
 
 
 # --- proofs beside rounded constants --------------------------------------------------------------
@@ -364,8 +366,8 @@ def test_a_dilation_over_steps_is_read_of_the_blocks(ours: int, theirs: int) -> 
 @pytest.mark.parametrize("steps", [50, 51])
 def test_what_rounding_leaves_at_another_output_is_no_fix_to_make(steps: int) -> None:
     """The support is made in float32, and its sums nearly cancel."""
-    ours = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / 50)).astype("f"))
-    theirs = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / steps)).astype("f"))
+    reference = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / 50)).astype("f"))
+    candidate = torch.from_numpy((-10 + np.arange(51) * np.float32(20 / steps)).astype("f"))
     atoms = weights(5, 51)
 
     def expected(x: torch.Tensor, support: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -373,7 +375,7 @@ def test_what_rounding_leaves_at_another_output_is_no_fix_to_make(steps: int) ->
         return {"p": p, "q": (p * support).sum(1)}
 
     report = compare(
-        lambda x: expected(x, ours), lambda x: expected(x, theirs), inputs=numbers(7, 5)
+        lambda x: expected(x, reference), lambda x: expected(x, candidate), inputs=values(7, 5)
     )
     assert causes(report) == ({"support-range"} if steps == 51 else set())
 

@@ -1,4 +1,4 @@
-"""A bias is a leaf that is added as it is: what is computed of one, or joined, is none."""
+"""A bias is a leaf that is added unchanged; what is computed or joined from one is not."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_bias_that_was_copied_as_zeros_is_added_all_the_same() -> None:
         assert (found.cause.kind, found.cause.summary) == (kind, words)
 
 
-def test_zeros_in_place_of_a_bias_that_has_no_name_are_told_by_its_shape() -> None:
+def test_zeros_in_place_of_a_bias_that_has_no_name_are_reported_by_its_shape() -> None:
     models = [lambda x, b=b: torch.tanh(hidden(x) + b) for b in (B, torch.zeros(6))]
     report = compare(*models, inputs=X)
     assert summaries(report) == "zeros are read in place of a bias of (6,)"
@@ -110,7 +110,7 @@ def test_a_part_of_a_bias_is_not_the_bias(first, words) -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_zeros_that_are_added_before_a_region_are_no_missing_bias(turned) -> None:
-    """What zeros are added to agrees with the sum: the addition lies outside where they part."""
+    """What zeros are added to agrees with the sum: the addition lies outside the divergence."""
 
     def layer(bias: torch.Tensor) -> torch.nn.Module:
         class Model(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""A mask hides something, before the softmax or behind it: what is added as 0 and 1 is none."""
+"""A mask hides something, before or after the softmax: what is added as 0 and 1 is no mask."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def attends(x: torch.Tensor, before: bool, behind: bool) -> torch.Tensor:
     return (shares * SEEN if behind else shares) @ h
 
 
-def test_a_mask_behind_the_softmax_is_told_from_none() -> None:
+def test_a_mask_behind_the_softmax_is_distinguished_from_none() -> None:
     reports = [
         compare(
             lambda x: attends(x, True, False), lambda x, behind=behind: attends(x, False, behind)

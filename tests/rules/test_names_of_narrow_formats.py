@@ -13,7 +13,7 @@ def exact(x: torch.Tensor) -> torch.Tensor:
     return torch.tanh(x @ FIRST)
 
 
-def test_a_weight_that_is_rounded_is_told_from_computing_in_a_format() -> None:
+def test_a_weight_that_is_rounded_is_distinguished_from_computing_in_a_format() -> None:
     words = summaries(compare(exact, lambda x: torch.tanh(x @ FIRST.bfloat16().float())))
     assert "is rounded to bfloat16" in words and "computes" not in words
     words = summaries(compare(lambda x: torch.tanh(x @ FIRST.bfloat16().float()), exact))
@@ -24,7 +24,7 @@ def test_a_weight_that_is_rounded_is_told_from_computing_in_a_format() -> None:
     assert "computes in bfloat16" in words
 
 
-def test_noise_that_is_drawn_in_a_format_is_told() -> None:
+def test_noise_that_is_drawn_in_a_format_is_reported() -> None:
     def noisy(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
         def model(x: torch.Tensor) -> torch.Tensor:
             u = torch.rand(len(x), 4, dtype=dtype).float().clamp(1e-6, 1 - 1e-6)

@@ -1,4 +1,4 @@
-"""A norm is named where the tape has one: standard normal numbers look like what one gives."""
+"""A norm is named where the tape has one: standard normal values look like what one gives."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_another_variance_is_no_other_epsilon() -> None:
 
 
 def test_what_a_norm_makes_of_its_weights_is_not_read_in_place_of_one() -> None:
-    """Keras makes one offset of mean, scale and offset, in the right port as in this one."""
+    """Keras computes one offset from mean, scale and offset, in the right port as in this one."""
     keras = pytest.importorskip("keras")
     uniform = np.random.default_rng(6).uniform
     first = called(0.2 * MEAN, torch.from_numpy(uniform(0.05, 0.5, 6).astype("f")))
@@ -173,7 +173,7 @@ def test_what_a_norm_makes_of_its_weights_is_not_read_in_place_of_one() -> None:
     assert kinds(parity.compare(Reference(), candidate, inputs=X)) == ["op-extra"]
 
 
-def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_numbers() -> None:
+def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_values() -> None:
     def model(gain: torch.Tensor, more: float):
         class Model(torch.nn.Module):
             def __init__(self) -> None:
@@ -191,7 +191,7 @@ def test_a_gain_that_holds_1_and_more_is_a_weight_of_other_numbers() -> None:
     assert kinds(report) == ["rmsnorm-offset"]
 
 
-def test_axes_of_two_layouts_are_told_in_one() -> None:
+def test_axes_of_two_layouts_are_stated_in_one() -> None:
     steps = np.random.default_rng(5).standard_normal((8, 6, 10)).astype("f")
     norm = torch.nn.functional.layer_norm
 

@@ -1,4 +1,4 @@
-"""A state is not carried where it is the state; a reduction is taken where one is computed."""
+"""What is not carried must be a state; a reduction is named only where one is computed."""
 
 from __future__ import annotations
 

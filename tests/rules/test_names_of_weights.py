@@ -1,4 +1,4 @@
-"""A weight is said to hold other numbers where it does, not what is computed of it or looked up."""
+"""A weight is said to hold other values where it does, not what is computed or read from it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_table_looked_up_at_other_places_is_no_other_table() -> None:
 
 
 @pytest.mark.parametrize("start", [torch.zeros(6), None], ids=["zeros", "other"])
-def test_what_is_read_in_the_place_of_a_weight_is_told(start) -> None:
+def test_what_is_read_in_the_place_of_a_weight_is_reported(start) -> None:
     def model(first: torch.Tensor):
         return lambda x: torch.tanh(torch.cat([first[None], x @ FIRST]) @ SQUARE)
 
@@ -58,7 +58,7 @@ def test_what_is_read_in_the_place_of_a_weight_is_told(start) -> None:
     assert ("zeros are read in place of" if start is not None else "other numbers in") in words
 
 
-def test_a_weight_of_other_numbers_is_named() -> None:
+def test_a_weight_of_other_values_is_named() -> None:
     def model(kernel: torch.Tensor) -> nn.Module:
         layer = nn.Linear(7, 6, bias=False)
         layer.weight = nn.Parameter(kernel.T.contiguous())
@@ -68,7 +68,7 @@ def test_a_weight_of_other_numbers_is_named() -> None:
 
 
 def test_one_weight_stands_in_for_one_alone() -> None:
-    """A bias in the place of three: added, taken off and added, it is what is wrong, thrice."""
+    """A bias in the place of three: added, subtracted and added, it is wrong each time."""
     mean, offset, bias = weights(6), weights(6), weights(6)
     spread = weights(6).abs() + 0.5
 
@@ -82,7 +82,7 @@ def test_one_weight_stands_in_for_one_alone() -> None:
     assert report.verdict == "diverged" and "other numbers in" not in summaries(report)
 
 
-def test_what_is_computed_in_another_order_has_no_other_numbers() -> None:
+def test_what_is_computed_in_another_order_has_no_other_values() -> None:
     x = np.random.default_rng(1).standard_normal((400, 7)).astype("f")
 
     def waves(halves: bool):

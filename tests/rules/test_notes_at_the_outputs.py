@@ -1,4 +1,4 @@
-"""A note excuses what it leaves at the outputs, and not all that lies beside it in one value."""
+"""A note excuses what it leaves at the outputs, and not everything beside it in one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cause is not confirmed where something else in the models gives the same numbers."""
+"""A cause is not confirmed where something else in the models gives the same values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_input_over_the_root_of_two_is_no_epsilon_of_twice_the_size(
 
 
 def normal(std: Callable[..., Any], power: int = 2) -> Callable[..., Any]:
-    """The log-density of fixed actions, the deviation of which is made by a function."""
+    """The log-density of fixed actions, whose deviation is computed by a function."""
 
     def model(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         mean, log = x[:, :4], x[:, 4:]
@@ -167,11 +167,11 @@ def test_a_dropout_too_many_is_not_said_to_be_the_only_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "is_rounded"),
+    ("reference", "candidate", "is_rounded"),
     [(0.7, 0.70710678, False), (0.01, 1 / 99, False), (3.14159265, 3.14, True)],
 )
 def test_a_number_of_one_digit_is_none_that_was_rounded(
-    ours: float, theirs: float, is_rounded: bool
+    reference: float, candidate: float, is_rounded: bool
 ) -> None:
-    kinds = confirmed(lambda x: torch.tanh(x + ours), lambda x: torch.tanh(x + theirs), X)
+    kinds = confirmed(lambda x: torch.tanh(x + reference), lambda x: torch.tanh(x + candidate), X)
     assert ("constant-precision" in kinds) == is_rounded

@@ -1,4 +1,4 @@
-"""Outputs of two kinds, as integers beside floating numbers, are compared as they ran too."""
+"""Outputs of two kinds, such as integers beside floats, are compared as they ran too."""
 
 from __future__ import annotations
 

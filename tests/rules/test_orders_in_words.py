@@ -1,4 +1,4 @@
-"""An order is told of what is ordered: places that are shifted are no heads, rows no channels."""
+"""An order is stated of what is ordered: shifted places are no heads, rows no channels."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def rolled(*places: int) -> Model:
     return lambda x: torch.tanh(torch.tanh(x).roll(places, (1, 2)) @ SQUARE)
 
 
-def test_a_roll_by_half_a_turn_and_the_other_way_is_told_as_that() -> None:
-    for ours, theirs in (((2, 2), (-2, -2)), ((1, 3), (1, -2))):
-        told = cause(rolled(*ours), rolled(*theirs), IMAGES)
-        assert (told.kind, told.confirmed) == ("roll-shift", True)
-        assert told.parameters == {"shift": (ours, theirs)}
+def test_a_roll_by_half_a_turn_and_the_other_way_is_reported_as_that() -> None:
+    for reference, candidate in (((2, 2), (-2, -2)), ((1, 3), (1, -2))):
+        found = cause(rolled(*reference), rolled(*candidate), IMAGES)
+        assert (found.kind, found.confirmed) == ("roll-shift", True)
+        assert found.parameters == {"shift": (reference, candidate)}
 
 
 def test_slices_that_are_joined_make_a_roll() -> None:
@@ -42,24 +42,24 @@ def test_slices_that_are_joined_make_a_roll() -> None:
         h = torch.tanh(x)
         return torch.tanh(torch.cat([h[:, 3:], h[:, :3]], 1) @ SQUARE)
 
-    told = cause(lambda x: torch.tanh(torch.tanh(x).roll(1, 1) @ SQUARE), sliced, IMAGES)
-    assert told.summary == "shifted by -3 places along axis 1; the reference by 1"
+    found = cause(lambda x: torch.tanh(torch.tanh(x).roll(1, 1) @ SQUARE), sliced, IMAGES)
+    assert found.summary == "shifted by -3 places along axis 1; the reference by 1"
 
 
 def test_an_axis_that_is_split_is_the_one_that_is_named() -> None:
     def means(*parts: int) -> Model:
         return lambda x: torch.tanh(x).view(*parts, 7).mean(parts.index(5))
 
-    told = cause(means(4, 5), means(5, 4), ROWS)
-    assert told.summary.startswith("axis 0 of (20, 7) is split otherwise")
+    found = cause(means(4, 5), means(5, 4), ROWS)
+    assert found.summary.startswith("axis 0 of (20, 7) is split otherwise")
 
 
 def test_what_only_the_reference_regroups_is_not_split_by_the_candidate() -> None:
     def shuffled(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x.view(3, 5, 3, 4).mT.reshape(3, 5, 12))
 
-    told = cause(shuffled, torch.tanh, TOKENS)
-    assert told.summary.endswith("which the reference regroups as (4, 3), is not regrouped")
+    found = cause(shuffled, torch.tanh, TOKENS)
+    assert found.summary.endswith("which the reference regroups as (4, 3), is not regrouped")
 
 
 def test_key_positions_and_rows_of_images_are_no_channels() -> None:
@@ -70,15 +70,15 @@ def test_key_positions_and_rows_of_images_are_no_channels() -> None:
 
         return model
 
-    told = cause(attended(torch.arange(5)), attended(torch.arange(4, -1, -1)), TOKENS)
-    assert told is not None and "channel" not in told.kind + told.summary
+    found = cause(attended(torch.arange(5)), attended(torch.arange(4, -1, -1)), TOKENS)
+    assert found is not None and "channel" not in found.kind + found.summary
 
     def convolved(order: Model) -> Model:
         return lambda x: torch.tanh(conv2d(order(torch.tanh(x)).permute(0, 3, 1, 2), KERNEL))
 
     for axis, kinds in ((1, {"axis-order"}), (3, {"channel-order", "frame-order"})):
-        told = cause(convolved(lambda x: x), convolved(lambda x, a=axis: x.flip(a)), IMAGES)
-        assert told.kind in kinds and told.confirmed
+        found = cause(convolved(lambda x: x), convolved(lambda x, a=axis: x.flip(a)), IMAGES)
+        assert found.kind in kinds and found.confirmed
 
 
 def test_frames_are_what_images_stack() -> None:
@@ -86,16 +86,16 @@ def test_frames_are_what_images_stack() -> None:
         return lambda x: torch.tanh(conv2d(order(x).permute(0, 3, 1, 2), KERNEL))
 
     for axis, kind in ((2, "axis-order"), (3, "frame-order")):
-        told = cause(convolved(lambda x: x), convolved(lambda x, a=axis: x.flip(a)), IMAGES)
-        assert (told.kind, told.confirmed) == (kind, True)
+        found = cause(convolved(lambda x: x), convolved(lambda x, a=axis: x.flip(a)), IMAGES)
+        assert (found.kind, found.confirmed) == (kind, True)
 
 
 def test_atoms_have_probabilities() -> None:
     def means(x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x).view(3, 5, 3, 4).mean(3)
 
-    told = cause(means, lambda x: torch.tanh(x).view(3, 5, 4, 3).mean(2), TOKENS)
-    assert told.kind == "head-split-order" and "atoms" not in told.summary
+    found = cause(means, lambda x: torch.tanh(x).view(3, 5, 4, 3).mean(2), TOKENS)
+    assert found.kind == "head-split-order" and "atoms" not in found.summary
     support = torch.linspace(-3, 3, 4)
 
     def expected(x: torch.Tensor) -> torch.Tensor:
@@ -108,7 +108,7 @@ def test_atoms_have_probabilities() -> None:
 
 
 def test_a_kernel_is_a_convolutions() -> None:
-    """Relative positions that ascend turn what is made of them round, not a weight."""
+    """Ascending relative positions reverse what is computed from them, not a weight."""
 
     def scored(*ends: int) -> Model:
         def model(x: torch.Tensor) -> torch.Tensor:
@@ -118,8 +118,8 @@ def test_a_kernel_is_a_convolutions() -> None:
 
         return model
 
-    told = cause(scored(4, -1, -1), scored(5), TOKENS)
-    assert told.kind != "kernel-flipped" and "positions are in reverse order" in told.summary
+    found = cause(scored(4, -1, -1), scored(5), TOKENS)
+    assert found.kind != "kernel-flipped" and "positions are in reverse order" in found.summary
 
     def correlated(kernel: torch.Tensor) -> Model:
         return lambda x: torch.tanh(conv2d(x.permute(0, 3, 1, 2), kernel))
@@ -144,7 +144,7 @@ def test_rows_and_columns_are_exchanged_where_something_exchanges_them() -> None
 
         return model
 
-    def told(axes: tuple[int, ...], order: tuple[int, ...]) -> Any:
+    def reported(axes: tuple[int, ...], order: tuple[int, ...]) -> Any:
         models = (
             parity.wrap(reference, framework="torch", input_layout="NCHW"),
             parity.wrap(other(axes, order), framework="tensorflow", input_layout="NHWC"),
@@ -153,10 +153,10 @@ def test_rows_and_columns_are_exchanged_where_something_exchanges_them() -> None
         (found,) = parity.compare(*models, inputs=images).divergences
         return found.cause
 
-    kernels = told((3, 2, 0, 1), (0, 1, 2, 3))
+    kernels = reported((3, 2, 0, 1), (0, 1, 2, 3))
     assert (kernels.kind, kernels.confirmed) == ("spatial-swap", True)
     assert kernels.summary == "height and width of constant of (6, 1, 3, 3) are exchanged"
-    images = told((2, 3, 0, 1), (0, 2, 1, 3))
+    images = reported((2, 3, 0, 1), (0, 2, 1, 3))
     assert (images.kind, images.confirmed) == ("spatial-swap", True)
     assert "constant" not in images.summary
 
@@ -189,16 +189,16 @@ PROJECTIONS = [[weights(16, 16) for _ in range(3)] for _ in range(2)]
 
 
 def attention(heads_first: bool, axis: int) -> Model:
-    """Attention whose heads come before the samples or behind them, which is one either way."""
+    """Attention whose heads come before the samples or after them, which makes no difference."""
 
-    def apart(x: torch.Tensor) -> torch.Tensor:
+    def in_heads(x: torch.Tensor) -> torch.Tensor:
         order = (2, 0, 1, 3) if heads_first else (0, 2, 1, 3)
         return x.reshape(4, 9, 4, 4).permute(order).reshape(16, 9, 4)
 
     def model(x: torch.Tensor) -> torch.Tensor:
         shape, order = ((4, 4, 9, 4), (1, 2, 0, 3)) if heads_first else ((4, 4, 9, 4), (0, 2, 1, 3))
         for block in PROJECTIONS:
-            q, k, v = (apart(x @ one) for one in block)
+            q, k, v = (in_heads(x @ one) for one in block)
             found = torch.softmax(q @ k.transpose(1, 2) / 2, axis) @ v
             x = torch.tanh(x + found.reshape(shape).permute(order).reshape(4, 9, 16))
         return x
@@ -213,5 +213,7 @@ def test_an_order_that_is_put_back_beside_another_fault_is_not_confirmed() -> No
         assert compare(right, attention(True, -1), inputs=x).verdict == "parity"
         report = compare(right, attention(True, 1), inputs=x)
         assert report.verdict == "diverged"
-        told = [one.cause for one in report.divergences if one.cause is not None]
-        assert not [one.kind for one in told if one.confirmed and "order" in one.kind], str(report)
+        causes = [one.cause for one in report.divergences if one.cause is not None]
+        assert not [one.kind for one in causes if one.confirmed and "order" in one.kind], str(
+            report
+        )

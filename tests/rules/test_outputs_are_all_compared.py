@@ -1,4 +1,4 @@
-"""Every leaf of what a model returns is compared, or is named as not compared: none falls out."""
+"""Every leaf of what a model returns is compared, or is named as not compared: none is lost."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Property:
 
 
 class Parameters:
-    """As a distribution of TensorFlow Probability's tells what it is made of."""
+    """As a distribution of TensorFlow Probability says what it is made of."""
 
     def __init__(self, loc: Any) -> None:
         self._loc = loc
@@ -234,7 +234,7 @@ def test_the_mask_of_a_masked_array_counts_and_what_it_hides_does_not() -> None:
     assert compared(in_numpy(masked(1, 7)), in_numpy(masked(0.5, 7))).verdict == "diverged"
 
 
-def test_both_values_of_a_leaf_are_told() -> None:
+def test_both_values_of_a_leaf_are_reported() -> None:
     found = compared(in_torch(lambda h: "a"), in_tensorflow(lambda h: "b"))
     assert found.reasons == ("output 'extra' is 'a' in torch and 'b' in tensorflow",)
     assert [(row.name, row.verdict) for row in found.outputs] == [("y", "parity")]
@@ -279,7 +279,7 @@ def test_an_object_that_holds_itself_ends() -> None:
 
 
 def test_a_number_that_python_computed_is_judged_by_what_it_was() -> None:
-    """It has no float64: a difference like rounding's is not told from a fault."""
+    """It has no float64: a difference as small as rounding cannot be distinguished from a fault."""
 
     def scaled(factor: float) -> Build:
         return lambda h: float(tf.reduce_mean(h * h)) * 3.7 * factor

@@ -1,4 +1,4 @@
-"""Outputs that are one number, or one row, but for rounding show nothing of what is before them."""
+"""Outputs that are one value, or one row, up to rounding show nothing of what is before them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_they_are_parity_where_what_is_before_them_agrees(
 
 
 @each_port
-def test_a_single_number_is_one_and_shows_something(port: Callable[..., Any]) -> None:
+def test_a_single_value_is_one_and_shows_something(port: Callable[..., Any]) -> None:
     """The sum of squares of one sample: a loss."""
 
     def loss(model: parity.Model, total: Callable[[Any], Any]) -> parity.Model:

@@ -203,7 +203,7 @@ def test_computed_numbers_are_packed_with_their_rounding(packed) -> None:
     def port(factor):
         return of(in_torch, lambda q: {"q": q, "packed": packed(factor * q.numpy())})
 
-    # of bytes it is not known whether what nothing moves is a number
+    # where nothing moves bytes, it is not known whether they are a number
     right = {"parity", "unverified"} if packed(X[:1, :4]).__class__ is bytes else {"parity"}
     assert verdict(reference, port(1.0)) in right
     assert verdict(reference, port(1.01)) == "diverged"
@@ -228,16 +228,16 @@ def test_bytes_that_no_rounding_changes_are_no_numbers() -> None:
 
 
 def test_small_elements_of_the_host_count_by_their_own_size() -> None:
-    apart = np.array([0, 0, 0, -18], "f")
+    offset = np.array([0, 0, 0, -18], "f")
 
     def port(least):
         def model(x):
-            e = np.exp((in_torch(x) + torch.from_numpy(apart)).numpy())
+            e = np.exp((in_torch(x) + torch.from_numpy(offset)).numpy())
             return {"q": in_torch(x), "p": np.maximum(e / e.sum(-1, keepdims=True), least)}
 
         return model
 
-    reference = of(in_tensorflow, lambda q: {"q": q, "p": tf.nn.softmax(q + apart)})
+    reference = of(in_tensorflow, lambda q: {"q": q, "p": tf.nn.softmax(q + offset)})
     assert verdict(reference, port(np.float32(3e-8))) == "diverged"
     assert verdict(reference, port(np.float32(0))) == "parity"
 

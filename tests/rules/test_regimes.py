@@ -1,4 +1,4 @@
-"""What agrees in float64 and differs as the models ran is no parity, unless it is rounding."""
+"""What agrees in float64 but differs as the models ran is no parity, unless it is rounding."""
 
 from __future__ import annotations
 
@@ -86,24 +86,24 @@ def test_a_constant_that_absorbs_is_no_rounding(
 
 
 def test_a_tie_that_rounding_turns_is_no_regime() -> None:
-    """The scores of two actions are one number but for the order of a sum."""
+    """The scores of two actions are one value up to the order of a sum."""
     x = draw.standard_normal((400, 7)).astype("f")
 
-    def ours(x: torch.Tensor) -> torch.Tensor:
+    def reference(x: torch.Tensor) -> torch.Tensor:
         return torch.stack([x.sum(1), x.flip(1).sum(1)], 1).argmax(1)
 
-    def theirs(x: torch.Tensor) -> torch.Tensor:
+    def candidate(x: torch.Tensor) -> torch.Tensor:
         total = x[:, 0] + x[:, 1] + x[:, 2] + x[:, 3] + x[:, 4] + x[:, 5] + x[:, 6]
         return torch.stack([total, x.sum(1)], 1).argmax(1)
 
-    assert compare(ours, theirs, inputs=x).verdict != "diverged"
+    assert compare(reference, candidate, inputs=x).verdict != "diverged"
 
 
 # --- half precision -------------------------------------------------------------------------------
 
 
 class Counting(torch.nn.Module):
-    """A share of positive numbers, counted step by step in `kind`."""
+    """A share of positive values, counted step by step in `kind`."""
 
     def __init__(self, kind: torch.dtype) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ def test_what_is_lost_behind_a_saturated_curve_is_rounding(
         gentle = torch.exp(-2 * x.abs())
         return torch.log(4 * gentle / (1 + gentle) ** 2 + 1e-6)
 
-    # where that shows beside a formula that keeps its digits, the models are not one
+    # where that shows beside a formula that keeps its digits, the models are not the same
     shown = "parity" if large < 5 else "unverified"
     assert compare(exact, likelihood(other), inputs=x).verdict == shown
     assert compare(likelihood(one_tanh), likelihood(other), inputs=x).verdict == "parity"

@@ -1,4 +1,4 @@
-"""Of outputs of two shapes it is told how the one comes of the other, and nothing untrue."""
+"""For outputs of two shapes the report says how one comes from the other, and nothing untrue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROWS = np.random.default_rng(0).normal(size=(5, 2))
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "told"),
+    ("reference", "candidate", "reason"),
     [
         (ROWS, ROWS.mean(0), "B has the mean over the batch (axis 0), A does not"),
         (ROWS.sum(1), ROWS, "A has the sum over axis 1, B does not"),
@@ -19,5 +19,7 @@ ROWS = np.random.default_rng(0).normal(size=(5, 2))
         (ROWS[:, 0], np.tile(ROWS[:, :1], (1, 3)), "B repeats it over axis 1, A does not"),
     ],
 )
-def test_how_the_one_comes_of_the_other(ours: np.ndarray, theirs: np.ndarray, told: str) -> None:
-    assert shape_reason("0", ("A", "B"), (ours, theirs)).endswith(told)
+def test_how_one_comes_from_the_other(
+    reference: np.ndarray, candidate: np.ndarray, reason: str
+) -> None:
+    assert shape_reason("0", ("A", "B"), (reference, candidate)).endswith(reason)

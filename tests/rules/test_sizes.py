@@ -34,7 +34,7 @@ def test_a_small_element_is_not_right_by_its_neighbours_luck() -> None:
     assert compare(gate(0.0), gate(1.27e-5), inputs=x).verdict != "parity"
 
 
-def test_moved_numbers_show_the_rounding_of_what_cancels() -> None:
+def test_moved_values_show_the_rounding_of_what_cancels() -> None:
     from parity.frameworks import load
     from parity.model import wrap
 
@@ -74,7 +74,7 @@ def masked(by: float, added: bool) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("other", [-float("inf"), -1e8, float(np.finfo(np.float32).min)])
-def test_a_single_masked_number_is_one_whatever_hides_it(other: float) -> None:
+def test_a_single_masked_value_is_one_whatever_hides_it(other: float) -> None:
     assert compare(masked(-1e9, True), masked(other, False)).verdict == "parity"
     assert compare(masked(-1e9, False), masked(other, False)).verdict == "parity"
 
@@ -159,8 +159,8 @@ def test_images_of_another_layout_are_one() -> None:
     assert turned.verdict == "parity"
 
 
-def test_each_number_is_rounded_by_itself_in_some_draw() -> None:
-    """Where a distribution is all in one atom, what that atom is rounded by is all there is."""
+def test_each_value_is_rounded_by_itself_in_some_draw() -> None:
+    """Where a distribution is all in one atom, the rounding of that atom is all there is."""
     from parity.frameworks import load
     from parity.model import wrap
 

@@ -17,7 +17,7 @@ LONGEST = 4000
 
 
 class Held(torch.nn.Module):
-    """Adds a wave of each place, as it was computed when the model was made."""
+    """Adds a wave for each place, as it was computed when the model was made."""
 
     def __init__(self, period: float, length: int = X.shape[1]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def test_one_element_of_a_table_that_is_off_is_seen(off: float) -> None:
 
 
 def test_weights_whose_bits_are_cut_are_no_table() -> None:
-    """Float64 has twice as many bits, which integers of 32 bits are read of."""
+    """Float64 has twice as many bits, from which integers of 32 bits are read."""
     weight = np.random.default_rng(1).standard_normal((6, 40)).astype("f")
 
     def cut(x: torch.Tensor) -> torch.Tensor:
@@ -71,7 +71,7 @@ def test_weights_whose_bits_are_cut_are_no_table() -> None:
 
 
 def test_a_table_of_another_length_in_float64_is_what_ran() -> None:
-    """Which numbers stay the same by a tenth of ten of them is a matter of rounding."""
+    """Which values stay the same by a tenth of ten of them is a matter of rounding."""
     places = np.maximum(np.arange(3000, dtype="f") - 5, 0) / 7
     held = torch.from_numpy(np.sin(places[places * np.float32(0.1) * 10 == places]))
 

@@ -1,4 +1,4 @@
-"""Tensors that are no plain ones: of classes of their own, sparse, nested, and forward mode's."""
+"""Tensors that are not plain: of their own classes, sparse, nested, and of forward mode."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_a_class_of_tensors_makes_of_an_operation_is_followed(
     assert compare(reference, lambda x: candidate(x, wrong)).verdict == "diverged"
 
 
-def test_a_masked_tensor_is_compared_by_its_numbers_and_its_mask() -> None:
+def test_a_masked_tensor_is_compared_by_its_values_and_its_mask() -> None:
     def model(least, k=1.0):
         return lambda x: masked_tensor(k * torch.tanh(x), x > least)
 

@@ -1,4 +1,4 @@
-"""An input that one model alone reads: the models agree on the numbers that were given there."""
+"""An input that one model alone reads: the models agree on the values that were given there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that share no weights are told so, once, in every framework; others are not."""
+"""Models that share no weights are reported as such, once, in every framework; others are not."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_weights_that_are_not_shared_are_one_finding(candidate: Any) -> None:
 
 @pytest.mark.parametrize("candidate", FRAMEWORKS)
 def test_models_that_share_a_weight_are_located(candidate: Any) -> None:
-    ours, theirs = drawn(1), drawn(2)
-    theirs[2] = ours[2]
-    report = parity.compare(in_torch(ours), candidate(theirs), inputs=INPUTS)
+    distinct, shared = drawn(1), drawn(2)
+    shared[2] = distinct[2]
+    report = parity.compare(in_torch(distinct), candidate(shared), inputs=INPUTS)
     assert report.verdict == "diverged"
     assert all(found.cause is None or found.cause.kind != "weights-not-shared"
                for found in report.divergences)  # fmt: skip
@@ -112,13 +112,13 @@ def test_weights_in_another_form_are_shared(how: str) -> None:
                for found in report.divergences)  # fmt: skip
 
 
-def test_a_single_layer_is_told_as_what_it_is() -> None:
+def test_a_single_layer_is_reported_as_what_it_is() -> None:
     report = parity.compare(in_torch(drawn(1)[:1]), in_torch(drawn(2)[:1]), inputs=INPUTS)
     assert report.divergences[0].cause.kind == "weight-values"
 
 
 def test_many_layers_take_no_longer_than_their_replays() -> None:
-    """It was a search for the place of each, and an explanation of each."""
+    """Each used to be searched for and explained separately."""
     torch.manual_seed(0)
 
     def model() -> Any:
@@ -162,7 +162,7 @@ class Last(torch.nn.Module):
 
 
 class LSTM(torch.nn.Module):
-    """An LSTM written out; `gates` makes what the gates are of, of the input and the state."""
+    """An LSTM written out; `gates` computes the gates from the input and the state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -419,7 +419,7 @@ def test_weights_that_one_model_alone_joins_may_be_shared(build: Any, factor: fl
 def test_once_it_is_found_nothing_more_is_measured(
     candidate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replay of all that is moved by a rounding takes as long as the comparison."""
+    """A replay of everything that a rounding moves takes as long as the comparison."""
 
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("nothing more is to be measured")

@@ -1,4 +1,4 @@
-"""Rules about verdicts: what was not compared is told, and what proves nothing is no parity."""
+"""Rules about verdicts: what was not compared is stated, and what proves nothing is no parity."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_missing_output_that_is_skipped_would_pass(monkeypatch: pytest.MonkeyP
 
 
 def test_names_that_do_not_fit_are_not_guessed_by_position() -> None:
-    """Of two outputs one has the same name; the others are told, not paired."""
+    """Of two outputs one has the same name; the others are reported, not paired."""
 
     def renamed(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"q": two_heads(x)["q"], "baseline": two_heads(x)["value"]}
@@ -57,7 +57,7 @@ def test_names_that_do_not_fit_are_not_guessed_by_position() -> None:
 
 
 def test_unmatched_stages_are_printed() -> None:
-    """A stage that one model alone has stands in the table, in its place."""
+    """A stage that only one model has is in the table, in its place."""
 
     def longer(x: torch.Tensor) -> torch.Tensor:
         h = torch.tanh(x @ FIRST)
@@ -122,7 +122,7 @@ def test_dead_outputs_prove_nothing() -> None:
 
 
 def test_outputs_that_are_one_for_all_samples_prove_nothing() -> None:
-    """Behind a dead ReLU there is a bias alone, and what lies before it may be anything."""
+    """After a dead ReLU only a bias is left, and what is before it may be anything."""
 
     def dead(inner: Any) -> Any:
         return lambda x: torch.relu(inner(x) - 100) @ SECOND + SECOND[0]
@@ -132,7 +132,7 @@ def test_outputs_that_are_one_for_all_samples_prove_nothing() -> None:
 
 
 def test_what_is_one_for_all_samples_for_a_reason_is_parity() -> None:
-    """One output of two, one sample, samples that are one: none of them is a dead ReLU."""
+    """One output of two, one sample, equal samples: none of these is a dead ReLU."""
 
     def biased(x: torch.Tensor) -> torch.Tensor:
         return torch.relu(x @ FIRST - 100) @ SECOND + SECOND[0]
@@ -169,10 +169,10 @@ def deep(*, first: str = "tanh", second: str = "tanh", head: int = 1, branch: fl
 
 
 def test_all_independent_divergences_in_one_run() -> None:
-    """Mending one fault to be shown the next is a day's work for what one run can say."""
+    """Fixing one fault only to be shown the next is a day's work for what one run can say."""
     report = compare(deep(), deep(first="sigmoid", second="elu", head=0))
     assert sites(report) == [("tanh", "sigmoid"), ("tanh", "elu"), ("softmax", "softmax")]
-    # each was confirmed: with the reference's value put in, what follows agrees
+    # each was confirmed: with the reference's value substituted, what follows agrees
     assert all(found.reconverges for found in report.divergences)
     report = compare(deep(), deep(first="elu", head=0))
     assert sites(report) == [("tanh", "elu"), ("softmax", "softmax")]

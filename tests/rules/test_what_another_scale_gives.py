@@ -1,4 +1,4 @@
-"""Causes that another fault looks like: they are not confirmed."""
+"""Causes that another fault resembles: they are not confirmed."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_what_stands_for_a_curve_and_changes_nothing_is_named() -> None:
     assert "relu there changes nothing on these inputs" in summaries(report)
 
 
-def test_a_curve_of_positive_numbers_is_not_what_the_network_gives() -> None:
+def test_a_curve_of_positive_values_is_not_what_the_network_gives() -> None:
     def head(x: torch.Tensor, curve: Any) -> tuple[torch.Tensor, ...]:
         variance = torch.sigmoid(x @ FIRST) + 0.1
         return (x @ SQUARE.new_ones(7, 6)) / torch.sqrt(variance), curve(variance)
@@ -137,7 +137,7 @@ def test_an_epsilon_that_shows_in_one_model_is_not_nought_in_both() -> None:
     assert kinds(report) == ["norm-axis"] and "epsilon 0" not in summaries(report)
 
 
-def test_what_a_repair_put_before_several_readers_is_no_source_of_theirs() -> None:
+def test_what_a_repair_puts_before_several_readers_is_not_their_source() -> None:
     def heads(x: torch.Tensor, squashed: bool) -> tuple[torch.Tensor, ...]:
         mean = torch.tanh(x @ FIRST) @ SQUARE
         return torch.tanh(mean) if squashed else mean, (mean**2).sum(1) - mean[:, 0]

@@ -1,4 +1,4 @@
-"""What a result says beside its numbers: the order of fields, members as keys, classes."""
+"""What a result says besides its values: the order of fields, members as keys, classes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Quarter(Half):
 
 
 class Unread:
-    _gain = 0.125  # no method makes anything of it
+    _gain = 0.125  # no method computes anything from it
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -91,7 +91,7 @@ def test_a_private_number_of_a_class_counts_if_a_method_reads_it(kind: Any, verd
 
 
 class Torque(np.ndarray):
-    """Torques, and the unit in which they are."""
+    """Torques and their unit."""
 
     def __array_finalize__(self, other: Any) -> None:
         self._unit = getattr(other, "_unit", "Nm")

@@ -1,4 +1,4 @@
-"""What an object keeps to itself and is no number, and its methods read; settings' other names."""
+"""What an object keeps to itself and its methods read, no number; settings by other names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.rules.test_outputs_are_all_compared import Build, compared, in_tensor
 
 
 class Keeps:
-    """A value, and what its method makes of it."""
+    """A value, and what its method computes from it."""
 
     def __init__(self, value: Any, how: Any) -> None:
         self.value, self._how = value, how
@@ -64,11 +64,11 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(
-    ("ours", "same", "other"), PAIRS, ids="function text librarys object equal-by-name list".split()
+    ("kept", "same", "other"), PAIRS, ids="function text librarys object equal-by-name list".split()
 )
-def test_what_a_method_reads_is_the_same_or_not_verified(ours: Any, same: Any, other: Any) -> None:
+def test_what_a_method_reads_is_the_same_or_not_verified(kept: Any, same: Any, other: Any) -> None:
     def verdict(how: Any, kind: Any = Keeps) -> str:
-        reference = in_torch(lambda h: kind(h, ours))
+        reference = in_torch(lambda h: kind(h, kept))
         return compared(reference, in_tensorflow(lambda h: kind(h, how))).verdict
 
     assert verdict(same) == "parity"
@@ -77,10 +77,10 @@ def test_what_a_method_reads_is_the_same_or_not_verified(ours: Any, same: Any, o
 
 
 def test_a_device_or_a_module_says_nothing_of_a_method() -> None:
-    for ours, theirs in (("cpu", "/device:CPU:0"), (np, tf)):
+    for reference, candidate in (("cpu", "/device:CPU:0"), (np, tf)):
         models = (
-            in_torch(lambda h, how=ours: Keeps(h, how)),
-            in_tensorflow(lambda h, how=theirs: Keeps(h, how)),
+            in_torch(lambda h, how=reference: Keeps(h, how)),
+            in_tensorflow(lambda h, how=candidate: Keeps(h, how)),
         )
         assert compared(*models).verdict == "parity"
 
@@ -96,7 +96,7 @@ def of(**settings: Any) -> Build:
 
 
 @pytest.mark.parametrize(
-    ("ours", "same", "other"),
+    ("reference", "same", "other"),
     [
         (of(rows=3, columns=8), of(height=3, width=8), of(height=8, width=3)),
         (of(steps=12), of(horizon=12, version=2), of(horizon=3, version=2)),
@@ -106,11 +106,11 @@ def of(**settings: Any) -> Build:
     ids=["exchanged", "more", "text", "names"],
 )
 def test_settings_of_other_names_are_the_same_in_their_order(
-    ours: Build, same: Build, other: Build | None
+    reference: Build, same: Build, other: Build | None
 ) -> None:
-    assert compared(in_torch(ours), in_tensorflow(same)).verdict == "parity"
+    assert compared(in_torch(reference), in_tensorflow(same)).verdict == "parity"
     if other is not None:
-        assert compared(in_torch(ours), in_tensorflow(other)).verdict == "unverified"
+        assert compared(in_torch(reference), in_tensorflow(other)).verdict == "unverified"
 
 
 def events(count: int) -> Build:
@@ -174,7 +174,7 @@ def test_classes_of_two_modules_are_each_models_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("reference", "candidate"),
     [
         (of(training=True), of(frozen=False, jit=False)),
         (of(steps=3), of(fast=True)),
@@ -183,5 +183,5 @@ def test_classes_of_two_modules_are_each_models_own() -> None:
     ],
     ids=["flags of one model alone", "a flag is no number", "a name of both", "a tensor by it"],
 )
-def test_settings_that_say_nothing_of_others(ours: Build, theirs: Build) -> None:
-    assert compared(in_torch(ours), in_tensorflow(theirs)).verdict == "parity"
+def test_settings_that_say_nothing_of_others(reference: Build, candidate: Build) -> None:
+    assert compared(in_torch(reference), in_tensorflow(candidate)).verdict == "parity"

@@ -1,4 +1,4 @@
-"""Of objects of all kinds what is not compared is named: a fault is no parity, a twin no alarm."""
+"""For objects of all kinds what is not compared is named: a fault is no parity, a twin no alarm."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Size(NamedTuple):
 
 
 class Spec:
-    """It has a method that is named as a tensor's."""
+    """It has a method that is named like a tensor's."""
 
     def __init__(self, low: Any) -> None:
         self.low, self.shape, self.dtype = low, (5, 3), "float32"
@@ -207,9 +207,12 @@ def test_devices_are_what_frameworks_call_so() -> None:
     texts = "cpu cuda:0 /job:localhost/replica:0/task:0/device:CPU:0 /GPU:0 @numpy @cupy:1".split()
     assert all(map(is_device, texts))
     assert not any(map(is_device, ["pump", "heating device", "cpu2", "gpus"]))
-    ours = held(device="cpu")
-    assert compared(in_torch(ours), in_tensorflow(held(device="/device:CPU:0"))).verdict == "parity"
-    assert compared(in_torch(ours), in_tensorflow(held(device="pump"))).verdict != "diverged"
+    reference = held(device="cpu")
+    assert (
+        compared(in_torch(reference), in_tensorflow(held(device="/device:CPU:0"))).verdict
+        == "parity"
+    )
+    assert compared(in_torch(reference), in_tensorflow(held(device="pump"))).verdict != "diverged"
 
 
 def test_a_function_that_a_library_makes_is_not_known_by_its_name() -> None:

@@ -1,4 +1,4 @@
-"""Numbers that an object keeps to itself, and data that is no leaf: keys, units, sparse entries."""
+"""Values that an object keeps to itself, and data that is no leaf: keys, units, sparse entries."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Counts:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("reference", "candidate"),
     [
         (lambda h: Shown(h, 2.0), lambda h: Shown(h, 2.0)),
         (lambda h: Batch(h=h, k=0.5), lambda h: Batch(h=h, k=0.5)),
@@ -139,17 +139,17 @@ class Counts:
     ],
     ids="properties mapping foreign library count equal text".split(),
 )
-def test_what_is_shown_or_equal_is_no_hindrance(ours: Build, theirs: Build) -> None:
-    assert compared(in_torch(ours), in_tensorflow(theirs)).verdict == "parity"
+def test_what_is_shown_or_equal_is_no_hindrance(reference: Build, candidate: Build) -> None:
+    assert compared(in_torch(reference), in_tensorflow(candidate)).verdict == "parity"
 
 
-def test_a_class_made_of_a_librarys_keeps_what_the_library_keeps() -> None:
+def test_a_class_derived_from_a_librarys_keeps_what_the_library_keeps() -> None:
     found = outputs.flatten(OwnNormal(torch.zeros(3), torch.eye(3)), torch.is_tensor)
     assert "loc" in found and not found.others.keys() & {"_unbroadcasted_scale_tril"}
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "verdict"),
+    ("reference", "candidate", "verdict"),
     [
         (lambda h: {10: h, 20: 2 * h}, lambda h: {20: 2 * h, 10: h}, "parity"),
         (lambda h: {10: h, 20: 2 * h}, lambda h: {11: h, 21: 2 * h}, "unverified"),
@@ -160,8 +160,8 @@ def test_a_class_made_of_a_librarys_keeps_what_the_library_keeps() -> None:
     ],
     ids=["order", "ids", "ids as text", "places", "of texts", "as a list"],
 )
-def test_a_number_as_a_key_is_data(ours: Build, theirs: Build, verdict: str) -> None:
-    assert compared(in_torch(ours), in_tensorflow(theirs)).verdict == verdict
+def test_a_number_as_a_key_is_data(reference: Build, candidate: Build, verdict: str) -> None:
+    assert compared(in_torch(reference), in_tensorflow(candidate)).verdict == verdict
 
 
 @pytest.mark.parametrize(("first", "verdict"), [(10, "parity"), (11, "unverified")])
@@ -169,9 +169,9 @@ def test_outputs_without_a_common_name_are_paired_in_order(first: int, verdict: 
     def model(names: tuple[str, str], first: int) -> Any:
         return lambda x: {names[0]: {first: 3 * x, 20: 2 * x}, names[1]: [x]}
 
-    ours = parity.wrap(model(("hidden", "rest"), 10), framework="torch")
-    theirs = parity.wrap(model(("h", "others"), first), framework="tensorflow")
-    assert parity.compare(ours, theirs, inputs=X).verdict == verdict
+    reference = parity.wrap(model(("hidden", "rest"), 10), framework="torch")
+    candidate = parity.wrap(model(("h", "others"), first), framework="tensorflow")
+    assert parity.compare(reference, candidate, inputs=X).verdict == verdict
 
 
 class Quantity(float):
@@ -222,8 +222,8 @@ def test_a_sparse_array_of_scipy_is_what_it_stands_for(
 ) -> None:
     monkeypatch.setattr(tensors, "DENSE", dense)
     kinds = scipy.sparse.coo_array, scipy.sparse.csr_matrix, scipy.sparse.lil_array
-    ours = in_torch(sparse(kinds[0], [0, 1, 2, 3]))
+    reference = in_torch(sparse(kinds[0], [0, 1, 2, 3]))
     for kind in kinds:
         right, faulty = (sparse(kind, [3, 1, 0, 2], factor) for factor in (1, 1.1))
-        assert compared(ours, in_tensorflow(right)).verdict == "parity"
-        assert compared(ours, in_tensorflow(faulty)).verdict == "diverged"
+        assert compared(reference, in_tensorflow(right)).verdict == "parity"
+        assert compared(reference, in_tensorflow(faulty)).verdict == "diverged"

@@ -145,7 +145,7 @@ def test_a_function_without_values_is_compared_with_itself_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "verdict"),
+    ("reference", "candidate", "verdict"),
     [
         (enum.IntEnum("Action", {"LEFT": 0}), enum.IntEnum("Action", {"LEFT": 0}), "parity"),
         (enum.IntEnum("Action", {"LEFT": 0}), enum.IntEnum("Action", {"LEFT": 1}), "diverged"),
@@ -153,8 +153,10 @@ def test_a_function_without_values_is_compared_with_itself_alone() -> None:
         (enum.Enum("Action", {"LEFT": "l"}), enum.Enum("Action", {"LEFT": "left"}), "diverged"),
     ],
 )
-def test_members_of_two_enumerations_have_one_number(ours: Any, theirs: Any, verdict: str) -> None:
-    pair = in_torch(lambda h: ours.LEFT), in_tensorflow(lambda h: theirs.LEFT)
+def test_members_of_two_enumerations_have_one_number(
+    reference: Any, candidate: Any, verdict: str
+) -> None:
+    pair = in_torch(lambda h: reference.LEFT), in_tensorflow(lambda h: candidate.LEFT)
     assert compared(*pair).verdict == verdict
 
 

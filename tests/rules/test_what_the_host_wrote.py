@@ -40,16 +40,16 @@ def compare(reference: Any, candidate: Any, inputs: Any = X) -> Report:
     return parity.compare(*(parity.wrap(a, framework=b) for a, b in sides), inputs=inputs)
 
 
-def verdict(write: Callable[..., Any], ours: Any, theirs: Any, inputs: Any = X) -> str:
+def verdict(write: Callable[..., Any], first: Any, second: Any, inputs: Any = X) -> str:
     """Of a head whose Q-values are written with a setting of either model's."""
 
     def reference(x: Any) -> Any:
         q = in_tensorflow(x)
-        return {"value": tf.reduce_max(q, 1), "answer": write(q.numpy(), ours)}
+        return {"value": tf.reduce_max(q, 1), "answer": write(q.numpy(), first)}
 
     def port(x: Any) -> Any:
         q = in_torch(x)
-        return {"value": q.amax(1), "answer": write(q.numpy(), theirs)}
+        return {"value": q.amax(1), "answer": write(q.numpy(), second)}
 
     return compare(reference, port, inputs).verdict
 
@@ -128,10 +128,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("write", "ours", "theirs"), SETTINGS.values(), ids=SETTINGS.keys())
-def test_what_no_rounding_moves_is_equal_or_not(write: Any, ours: Any, theirs: Any) -> None:
-    assert verdict(write, ours, ours) == "parity"
-    assert verdict(write, ours, theirs) != "parity"
+@pytest.mark.parametrize(("write", "first", "second"), SETTINGS.values(), ids=SETTINGS.keys())
+def test_what_no_rounding_moves_is_equal_or_not(write: Any, first: Any, second: Any) -> None:
+    assert verdict(write, first, first) == "parity"
+    assert verdict(write, first, second) != "parity"
 
 
 def test_a_text_that_is_another_one_in_every_run_is_not_compared() -> None:
@@ -139,12 +139,12 @@ def test_a_text_that_is_another_one_in_every_run_is_not_compared() -> None:
     assert verdict(lambda q, _: f"at {time.perf_counter_ns()} ns", 0, 0) == "unverified"
 
 
-def test_numbers_without_runs_on_moved_inputs_may_be_rounding() -> None:
-    ours = np.array([1.0, 2.0])
+def test_values_without_runs_on_moved_inputs_may_be_rounding() -> None:
+    values = np.array([1.0, 2.0])
     nothing: tuple[tuple[Any, ...], ...] = (), ()
-    assert compare_arrays(ours, ours * (1 + 1e-5), nothing) == "unclear"
-    assert compare_arrays(ours, ours * 1.01, nothing) == "differ"
-    assert compare_arrays(ours, ours * (1 + 1e-8), nothing) == "equal"
+    assert compare_arrays(values, values * (1 + 1e-5), nothing) == "unclear"
+    assert compare_arrays(values, values * 1.01, nothing) == "differ"
+    assert compare_arrays(values, values * (1 + 1e-8), nothing) == "equal"
     assert compare_leaves("left", "right", nothing) == "differ"
 
 
@@ -172,18 +172,18 @@ class Logits:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("first", "second"),
     [
         pytest.param(0.99, 0.95, id="another that is public"),
         pytest.param(np.array([2e3, 0.002]), np.array([2e3, 0.003]), id="beside a large one"),
     ],
 )
-def test_what_a_method_reads_is_compared_by_itself(ours: Any, theirs: Any) -> None:
+def test_what_a_method_reads_is_compared_by_itself(first: Any, second: Any) -> None:
     def of(head: Any, kept: Any) -> Any:
         return lambda x: Discounted(head(x), kept)
 
-    for kept, expected in ((ours, {"parity"}), (theirs, {"unverified", "diverged"})):
-        pair = of(in_tensorflow, ours), of(in_torch, kept)
+    for kept, expected in ((first, {"parity"}), (second, {"unverified", "diverged"})):
+        pair = of(in_tensorflow, first), of(in_torch, kept)
         assert compare(*pair).verdict in expected
 
 

@@ -38,7 +38,7 @@ def test_an_input_of_zeros_is_no_evidence(frameworks, biases):
 
 @each_framework_pair
 @pytest.mark.parametrize("endings", [("two outputs", "one output"), ("one output", "two outputs")])
-def test_an_output_missing_on_one_side_is_told_by_name(frameworks, endings):
+def test_an_output_missing_on_one_side_is_reported_by_name(frameworks, endings):
     report = broken.broken_pair(frameworks, endings).compare()
 
     assert report.verdict != "parity"
@@ -78,7 +78,7 @@ def test_random_layers_on_both_sides_are_compared_with_the_same_draws(frameworks
 
 @each_framework_pair
 @pytest.mark.parametrize("endings", [("", "dropout"), ("dropout", "")])
-def test_a_random_layer_on_one_side_is_told(frameworks, endings):
+def test_a_random_layer_on_one_side_is_reported(frameworks, endings):
     report = broken.broken_pair(frameworks, endings).compare()
 
     assert report.verdict != "parity"

@@ -46,7 +46,7 @@ def test_softmax_over_a_batch_of_one_is_found(build, reference, candidate):
 
 @pytest.mark.parametrize(("reference", "candidate"), layered.PAIRS)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_softmax_layer_is_told_by_its_name(reference, candidate, axis):
+def test_a_softmax_layer_is_reported_by_its_name(reference, candidate, axis):
     report = layered.softmax_layer_pair(reference, candidate, axis).compare()
 
     assert report.verdict == "diverged"
@@ -57,7 +57,7 @@ def test_a_softmax_layer_is_told_by_its_name(reference, candidate, axis):
 
 
 @each_framework_pair
-def test_outputs_of_other_shapes_are_told(reference, candidate):
+def test_outputs_of_other_shapes_are_reported(reference, candidate):
     report = c51.network_pair(reference, candidate, "expectation-axis").compare()
 
     assert "(5, 6)" in str(report)
@@ -80,11 +80,11 @@ def test_the_thread_in_its_figures():
     (divergence,) = report.divergences
     assert divergence.cause.kind == "softmax-axis" and divergence.cause.confirmed
     assert divergence.cause.parameters == {"axis": (-1, 0)}
-    told = " ".join(str(report).split())
-    assert "inputs agree" in told
-    assert "add up to 0.956 .. 2.32, not 1" in told, told
-    assert "largest difference 1.86e+00" in told, told
-    assert "greedy choices agree in 96.9%" in told, told
+    text = " ".join(str(report).split())
+    assert "inputs agree" in text
+    assert "add up to 0.956 .. 2.32, not 1" in text, text
+    assert "largest difference 1.86e+00" in text, text
+    assert "greedy choices agree in 96.9%" in text, text
 
 
 def q_values(frame, logits, state, dueling, atoms, distribution_axis):

@@ -48,8 +48,12 @@ def test_without_the_second_look_it_would_hide(monkeypatch):
 def test_a_folded_constant_is_noted_and_no_alarm():
     scale = random.normal(size=7)
     inputs = random.normal(size=(5, 7)).astype("float32")
-    ours, theirs = (torch.from_numpy((scale * factor).astype("float32")) for factor in (1.0, 1 / 3))
-    report = compare(lambda x: torch.tanh(x * ours), lambda x: torch.tanh(x * theirs * 3), inputs)
+    reference, candidate = (
+        torch.from_numpy((scale * factor).astype("float32")) for factor in (1.0, 1 / 3)
+    )
+    report = compare(
+        lambda x: torch.tanh(x * reference), lambda x: torch.tanh(x * candidate * 3), inputs
+    )
 
     assert report.verdict == "parity"
     assert kinds(report) == {"constant-precision"}
@@ -105,7 +109,7 @@ def test_a_cast_on_the_way_and_rounded_weights_are_alarms():
 
 @pytest.mark.parametrize("values", [(-np.inf, -1e9), (float(np.finfo("f").min), -1e8)])
 @pytest.mark.parametrize("softmax", [True, False])
-def test_a_mask_may_be_written_otherwise_but_must_hide_the_same(values, softmax):
+def test_a_mask_may_be_written_differently_but_must_hide_the_same(values, softmax):
     hidden = torch.from_numpy(random.random((5, 9)) < 0.4)
     leaking = hidden.clone()
     leaking[tuple(hidden.nonzero()[3])] = False
@@ -126,7 +130,7 @@ def test_a_mask_may_be_written_otherwise_but_must_hide_the_same(values, softmax)
 @pytest.mark.parametrize("hidden", [-1e9, -2.4e38, torch.finfo(torch.float32).min, -torch.inf])
 @pytest.mark.parametrize("added", [True, False])
 def test_a_mask_that_hides_little_is_no_rounding_of_one_that_hides(hidden, added):
-    """In float32 what the two are apart may be infinite, and in float64 merely huge."""
+    """In float32 the difference of the two may be infinite, and in float64 merely huge."""
     inputs = random.normal(size=(4, 2, 5, 5)).astype("float32")
     future = torch.triu(torch.ones(5, 5), 1).bool()
 
@@ -142,7 +146,7 @@ def test_a_mask_that_hides_little_is_no_rounding_of_one_that_hides(hidden, added
     assert compare(hide(hidden), hide(-torch.inf), inputs).verdict == "parity"
 
 
-def test_each_layer_tells_its_own_error_from_what_it_inherits():
+def test_each_layer_distinguishes_its_own_error_from_what_it_inherits():
     torch.manual_seed(1)
     layers = [layer for _ in range(12) for layer in (torch.nn.Linear(24, 24), torch.nn.Tanh())]
     net = torch.nn.Sequential(*layers)

@@ -1,6 +1,6 @@
 """Seed 003: the examples of custom models, torch against Keras: parity, and the fault found.
 
-Each is searched with the observations that it gives; a failure is told on the smallest of them.
+Each is searched with the observations that it gives; a failure is reported on the smallest of them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ QUICK = hypothesis.settings(
 
 @dataclass(frozen=True)
 class Example:
-    """What its fault is to be told as.
+    """What its fault is to be reported as.
 
     Attributes:
-        reference, candidate: the lines at which the models part.
+        reference, candidate: the lines at which the models diverge.
         cause: its kind and parameters; None where none is known.
     """
 
@@ -80,7 +80,7 @@ def searched(models, observations):
     return found_by(models, observations, None, None, None, name="seed_003", decorations=settings)
 
 
-def told(report, name):
+def times_reported(report, name):
     """Whether a report names the place and the cause that an example expects."""
     expected = EXPECTED[name]
     first = report.divergences[0]
@@ -104,8 +104,8 @@ def test_the_fault_is_found(name):
     found = searched(both(module, module.keras_net_with_fault), observations)
     assert found.verdict == "diverged" and found.alone
     assert found.on_random.verdict == "diverged"
-    assert told(found.on_random, name) == 1
-    assert told(found.report, name) == 1
+    assert times_reported(found.on_random, name) == 1
+    assert times_reported(found.report, name) == 1
 
 
 # --- both modes ----------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_its_fault_is_found_in_training_too():
     models = both(module, module.keras_net_with_fault, mode="train")
     found = searched(models, module.observations(least=2))
     assert found.verdict == "diverged"
-    assert told(found.on_random, "batch_norm") == 1
+    assert times_reported(found.on_random, "batch_norm") == 1
 
 
 def test_the_modes_do_different_things():
@@ -135,8 +135,8 @@ def test_the_modes_do_different_things():
 # --- the other way round -------------------------------------------------------------------------
 
 
-def test_the_padded_port_as_the_reference_is_told_once_too():
-    """What stands in the place of the sorted lengths is not always sorted."""
+def test_the_padded_port_as_the_reference_is_reported_once_too():
+    """What replaces the sorted lengths is not always sorted."""
     module, observations = of("recurrent_padding")
     models = both(module, module.keras_net_with_fault)[::-1]
     mixed = [one for one in sample(observations) if list(one["lengths"]) == [3, 6]]

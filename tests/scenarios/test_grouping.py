@@ -1,4 +1,4 @@
-"""One line that is wrong many times is told once."""
+"""One line that is wrong many times is reported once."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def test_one_line_with_two_causes_is_two():
         return net
 
     report = compare(by_step(-1, -1, -1), by_step(0, 1, 0))
-    told = [(d.cause.parameters["axis"], d.times) for d in report.divergences]
-    assert told == [((-1, 0), 2), ((-1, 1), 1)]
+    reported = [(d.cause.parameters["axis"], d.times) for d in report.divergences]
+    assert reported == [((-1, 0), 2), ((-1, 1), 1)]

@@ -120,23 +120,23 @@ def test_each_head_has_its_verdict_and_what_it_shares(build: Any) -> None:
         assert len(shared.tensors) == 1
         assert [len(trunk.tensors) for trunk in alone] == [1, 1]
         assert heads.equal == 0
-    told = str(report)
-    assert "heads: 1/__call__ parity, 1/value_function diverged" in told
-    assert "1/__call__ and 1/value_function share 1 tensor of" in told
-    assert "training will make them diverge" not in told
+    text = str(report)
+    assert "heads: 1/__call__ parity, 1/value_function diverged" in text
+    assert "1/__call__ and 1/value_function share 1 tensor of" in text
+    assert "training will make them diverge" not in text
 
 
 @each
-def test_heads_that_share_nothing_are_told_from_heads_that_do(build: Any) -> None:
+def test_heads_that_share_nothing_are_distinguished_from_heads_that_do(build: Any) -> None:
     report = parity.compare(called(torch_net()), called(build(shared=False)), inputs=FIRST)
     assert report.verdict == "parity"
-    ours, theirs = report.worst.heads
-    assert len(ours.shared) == 1
-    assert theirs.shared == ()
-    assert theirs.equal == 1
-    told = str(report)
-    assert "the heads share no tensor; equal, not shared: 1 tensors" in told
-    assert "one model shares what the other does not: training will make them diverge" in told
+    reference, candidate = report.worst.heads
+    assert len(reference.shared) == 1
+    assert candidate.shared == ()
+    assert candidate.equal == 1
+    text = str(report)
+    assert "the heads share no tensor; equal, not shared: 1 tensors" in text
+    assert "one model shares what the other does not: training will make them diverge" in text
     data = report.to_dict()["comparisons"][0]
     assert data["heads"]["candidate"]["equal"] == 1
     assert [row["verdict"] for row in data["outputs"]] == ["parity", "parity"]
@@ -267,7 +267,7 @@ def test_a_recurrent_state_is_carried_or_is_not() -> None:
     assert cell.h is None
 
 
-def test_what_a_later_call_writes_to_is_told_as_it_was() -> None:
+def test_what_a_later_call_writes_to_is_reported_as_it_was() -> None:
     torch = pytest.importorskip("torch")
 
     def net() -> Any:
@@ -303,13 +303,13 @@ def test_the_order_of_calls_is_the_users() -> None:
         (lambda: parity.calls(object()), "object is no model that parity knows"),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
 
 
 def test_a_head_that_hides_a_difference_beside_one_has_it_all_the_same() -> None:
-    """1 + q differs by next to nothing, and was taken for the reference's: q is its digits."""
+    """1 + q differs by next to nothing and was taken for the reference's; q shows it."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     weight = torch.randn(5, 4)

@@ -56,20 +56,20 @@ def test_the_command_brings_the_file_to_keras(saved, tmp_path, capsys, words):
     path, images, expected = saved
     out = tmp_path / "out.keras"
     code = main(["transfer", str(path), TARGET, "-o", str(out), *words])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert code == (0 if words else 3)
-    assert told.startswith("parity: 10 tensors" if words else "unverified: 10 tensors")
-    assert told.count("inputs permuted") == told.count(PERMUTED) == 1
-    assert ("--source-model" in told) == (not words)
+    assert printed.startswith("parity: 10 tensors" if words else "unverified: 10 tensors")
+    assert printed.count("inputs permuted") == printed.count(PERMUTED) == 1
+    assert ("--source-model" in printed) == (not words)
     found = q_values(out, images)
     assert (found.argmax(1) == expected.argmax(1)).sum() == 64
     # float32 sums over 3136 features, of which each framework has its own order
     assert np.abs(found - expected).max() <= 2e-6 * np.abs(expected).max()
 
 
-def test_what_contradicts_the_model_in_the_questions_listing_is_told(tmp_path, capsys):
+def test_what_contradicts_the_model_in_the_questions_listing_is_reported(tmp_path, capsys):
     path = tmp_path / "model.npz"
-    told = {}
+    notes = {}
     for framework, shapes in QUESTION.items():
         kernel, bias = {"chainer": ("W", "b"), "keras": ("kernel", "bias")}[framework]
         out = 3 if framework == "keras" else 0
@@ -79,15 +79,15 @@ def test_what_contradicts_the_model_in_the_questions_listing_is_told(tmp_path, c
             arrays[f"{name}/{kernel}"] = np.zeros(shape, "f")
             arrays[f"{name}/{bias}"] = np.zeros(9 if 9 in shape else size, "f")
         np.savez(path, **arrays)
-        assert main(["transfer", str(path), TARGET, "--json", str(tmp_path / "told.json")]) == 3
-        result = json.loads((tmp_path / "told.json").read_text())
-        told[framework] = " ".join(result["table"]["notes"])
+        assert main(["transfer", str(path), TARGET, "--json", str(tmp_path / "report.json")]) == 3
+        result = json.loads((tmp_path / "report.json").read_text())
+        notes[framework] = " ".join(result["table"]["notes"])
         assert "conv_2/kernel" in result["table"]["left"][1]
     expected = "0/2/W is (64, 64, 4, 4), where conv_2/kernel takes only (64, 64, 3, 3); "
-    assert expected in told["chainer"]
-    assert "it would leave 64x6x6 = 2304 features, and 0/3/W takes 3136" in told["chainer"]
+    assert expected in notes["chainer"]
+    assert "it would leave 64x6x6 = 2304 features, and 0/3/W takes 3136" in notes["chainer"]
     expected = "conv_2/kernel is (4, 4, 64, 64), where conv_2/kernel takes only (3, 3, 64, 64); "
-    assert expected in told["keras"] and "64x6x6 = 2304 features" in told["keras"]
+    assert expected in notes["keras"] and "64x6x6 = 2304 features" in notes["keras"]
     expected = "fully_connected_1/kernel is (9, 512), where fully_connected_1/kernel takes only "
-    assert f"{expected}(512, 9): it lies the other way round" in told["keras"]
-    assert "other way round" not in told["chainer"]
+    assert f"{expected}(512, 9): it lies the other way round" in notes["keras"]
+    assert "other way round" not in notes["chainer"]

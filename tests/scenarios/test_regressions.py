@@ -45,8 +45,8 @@ def test_hidden_logits_that_are_not_hidden_in_the_other_model_are_no_rounding():
     assert_first_at(compare(reference, candidate, normal(3, 3, 5, 4)), "fault: mask")
 
 
-def test_numbers_that_overflow_when_a_repair_is_tried():
-    """A clipped log_std against a squashed one: tried in its place, others go beyond exp."""
+def test_values_that_overflow_when_a_repair_is_tried():
+    """A clipped log_std against a squashed one: tried in its place, other values overflow exp."""
     weights = normal(4, 5, 6, scale=400.0)
 
     def reference(x):
@@ -126,7 +126,7 @@ def test_a_fault_in_some_steps_of_a_loop_is_found_as_often_as_it_is_there():
     assert sum(found.times for found in report.divergences) == 3, str(report)
 
 
-def test_an_output_of_another_shape_only_is_told_so_and_has_no_place():
+def test_an_output_of_another_shape_only_is_reported_so_and_has_no_place():
     weights = normal(11, 9, 4)
 
     def reference(x):
@@ -161,7 +161,7 @@ def test_an_input_that_one_model_reverses_is_placed_where_the_other_reads_it():
 
 
 def test_a_repair_among_axes_of_one_length_is_laid_out_as_what_follows_needs_it():
-    """Elementwise layers go on in any order of axes; a wrong one would make the pooling diverge."""
+    """Elementwise layers run in any order of axes; a wrong one would make the pooling diverge."""
     kernel, bias = normal(16, 4, 3, 2, 3, 2), normal(17, 4)
 
     flipped = torch.from_numpy(kernel[..., ::-1].copy())

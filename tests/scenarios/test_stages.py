@@ -120,7 +120,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("stage", FAULTS)
 @each
-def test_the_stage_at_which_they_part_is_named(build: Any, stage: str) -> None:
+def test_the_stage_at_which_they_diverge_is_named(build: Any, stage: str) -> None:
     wrong = [FAULTS[stage] if one.__name__ == stage else one for one in CHAIN]
     report = parity.compare(
         parity.wrap(torch_net(), before=CHAIN),
@@ -134,7 +134,7 @@ def test_the_stage_at_which_they_part_is_named(build: Any, stage: str) -> None:
     assert divergence.candidate.code == f"def {FAULTS[stage].__name__}(frames: Any) -> Any:"
 
 
-def test_two_stages_that_part_are_two_divergences() -> None:
+def test_two_stages_that_diverge_are_two_divergences() -> None:
     report = parity.compare(
         parity.wrap(torch_net(), before=CHAIN),
         parity.wrap(torch_net(), before=(blue_first, resize, centred, stack)),
@@ -176,9 +176,9 @@ class MeanStd:
     def __call__(self, batch: Any) -> Any:
         for row in batch:
             self.count += 1
-            apart = row - self.mean
-            self.mean += apart / self.count
-            self.squares += apart * (row - self.mean)
+            difference = row - self.mean
+            self.mean += difference / self.count
+            self.squares += difference * (row - self.mean)
         return (batch - self.mean) / (self.std() + 1e-8)
 
     def std(self) -> Any:
@@ -195,9 +195,9 @@ class Moments(MeanStd):
     def __call__(self, batch: Any) -> Any:
         before = self.mean.copy(), self.std()
         n, total = len(batch), self.count + len(batch)
-        apart = batch.mean(0) - self.mean
-        self.squares = self.squares + batch.var(0) * n + apart**2 * self.count * n / total
-        self.mean, self.count = self.mean + apart * n / total, total
+        difference = batch.mean(0) - self.mean
+        self.squares = self.squares + batch.var(0) * n + difference**2 * self.count * n / total
+        self.mean, self.count = self.mean + difference * n / total, total
         mean, std = before if self.late else (self.mean, self.std())
         return (batch - mean) / (std + 1e-8)
 
@@ -224,13 +224,13 @@ def test_running_statistics_after_several_updates() -> None:
     assert first.count == second.count == 0
 
 
-def test_a_filter_that_lags_is_told_from_one_whose_statistics_are_wrong() -> None:
+def test_a_filter_that_lags_is_distinguished_from_one_whose_statistics_are_wrong() -> None:
     late = parity.compare(filtered(MeanStd()), filtered(Moments(late=True)), inputs=BATCHES)
-    apart = {row.name for row in late.worst.outputs if row.verdict == "diverged"}
-    assert apart == {"1/__call__", "2/__call__", "3/__call__"}
+    difference = {row.name for row in late.worst.outputs if row.verdict == "diverged"}
+    assert difference == {"1/__call__", "2/__call__", "3/__call__"}
     biased = parity.compare(filtered(MeanStd()), filtered(MeanStd(ddof=0)), inputs=BATCHES)
-    apart = {row.name for row in biased.worst.outputs if row.verdict == "parity"}
-    assert apart == {f"{number}/statistics/mean" for number in (1, 2, 3)}
+    difference = {row.name for row in biased.worst.outputs if row.verdict == "parity"}
+    assert difference == {f"{number}/statistics/mean" for number in (1, 2, 3)}
 
 
 def test_a_filter_as_a_stage_keeps_its_state() -> None:
@@ -279,7 +279,7 @@ def broken(frames: Any) -> Any:
         ),
     ],
 )
-def test_what_does_not_fit_is_told(call: Any, message: str) -> None:
+def test_what_does_not_fit_is_reported(call: Any, message: str) -> None:
     with pytest.raises(parity.ParityError, match=message):
         call()
 

@@ -44,10 +44,10 @@ def torch_vision(shared=True):
 
 
 def furthest(source, target):
-    """How far the outputs are apart, and how large they are, for logits and value."""
-    ours = [output.detach().numpy() for output in source(torch.from_numpy(IMAGES))]
-    theirs = [output.numpy() for output in target(IMAGES)]
-    return [(np.abs(a - b).max(), np.abs(a).max()) for a, b in zip(ours, theirs, strict=True)]
+    """By how much the outputs differ, and how large they are, for logits and value."""
+    expected = [output.detach().numpy() for output in source(torch.from_numpy(IMAGES))]
+    found = [output.numpy() for output in target(IMAGES)]
+    return [(np.abs(a - b).max(), np.abs(a).max()) for a, b in zip(expected, found, strict=True)]
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -55,24 +55,24 @@ def test_every_tensor_of_the_vision_network_finds_its_partner(shared):
     source, target = torch_vision(shared), keras_vision(shared)
     assert sum(parameter.numel() for parameter in source.parameters()) == SIZES[shared]
     result = parity.transfer(source, target, IMAGES)
-    table, told = result.table, " ".join(str(result).split())
+    table, text = result.table, " ".join(str(result).split())
     assert result.verdict == "parity" and result.written
     assert len(table.rows) == len(INDICES[shared])
     assert table.left == table.dead == ((), ())
     assert table.indices == INDICES[shared]
     assert table.by_position == "by position the copy fails at slot 0: (1,1,256,4) into (8,8,4,16)"
     assert not any(row.done for row in table.rows)
-    assert all(row in told for row in ROWS)
-    for apart, size in furthest(source, target):
-        assert apart <= ROUNDING * size
+    assert all(row in text for row in ROWS)
+    for distance, size in furthest(source, target):
+        assert distance <= ROUNDING * size
 
 
 def test_the_table_for_markdown_and_programs():
     result = parity.transfer(torch_vision(), keras_vision(), IMAGES)
-    told = result.to_markdown()
-    assert told.startswith("**parity: 10 tensors of TorchVision into ")
+    text = result.to_markdown()
+    assert text.startswith("**parity: 10 tensors of TorchVision into ")
     shapes = "_convs.0._model.1.weight | (16,4,8,8) | conv1/kernel | (8,8,4,16)"
-    assert f"| kernel | {shapes} | OIHW -> HWIO |" in told
+    assert f"| kernel | {shapes} | OIHW -> HWIO |" in text
     read = json.loads(json.dumps(result.to_dict()))
     assert tuple(read["table"]["indices"]) == INDICES[True]
     first = read["table"]["rows"][0]
@@ -85,13 +85,13 @@ def test_inputs_and_their_layout_are_found_out():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_the_torch_file_alone_tells_both_trunks_apart(tmp_path, shared):
+def test_the_torch_file_alone_distinguishes_both_trunks(tmp_path, shared):
     source, target = torch_vision(shared), keras_vision(shared)
     save(parity.wrap(source), tmp_path / "model.pt")
     result = parity.transfer(tmp_path / "model.pt", target)
     assert result.verdict == "unverified" and result.table.left == ((), ())
-    for apart, size in furthest(source, target):
-        assert apart <= ROUNDING * size
+    for distance, size in furthest(source, target):
+        assert distance <= ROUNDING * size
 
 
 def test_what_one_network_lacks_is_left_over_and_what_is_never_read_is_dead():
@@ -108,7 +108,7 @@ def test_what_one_network_lacks_is_left_over_and_what_is_never_read_is_dead():
     assert set(left) <= set(result.table.left[0])
 
 
-def test_names_that_collide_are_told_and_no_tensor_is_lost(tmp_path):
+def test_names_that_collide_are_reported_and_no_tensor_is_lost(tmp_path):
     inputs = RNG.normal(size=(5, 4)).astype(np.float32)
     source, target = TorchGates(), keras_gates()
     with torch.no_grad():
@@ -118,8 +118,8 @@ def test_names_that_collide_are_told_and_no_tensor_is_lost(tmp_path):
     result = parity.transfer(source, target, inputs)
     assert result.verdict == "parity", str(result)
     assert len({name for row in result.table.rows for name in row.target}) == 37
-    told = "7 are called gate_2/Variable; a dict of weights by name keeps 24 of 37"
-    assert told in str(result) and told in str(parity.inventory(target, inputs))
+    text = "7 are called gate_2/Variable; a dict of weights by name keeps 24 of 37"
+    assert text in str(result) and text in str(parity.inventory(target, inputs))
     back = TorchGates()
     assert parity.transfer(target, back, inputs).verdict == "parity"
     assert all(map(torch.equal, source.parameters(), back.parameters()))

@@ -11,7 +11,7 @@ WRONG = [name for name, c in nature_dqn.CONVERSIONS.items() if c.wrong_layers]
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_every_layer_with_wrong_weights_is_told(name):
+def test_every_layer_with_wrong_weights_is_reported(name):
     report = nature_dqn.conversion_pair(name).compare()
 
     assert report.verdict == "diverged"

@@ -1,4 +1,4 @@
-"""What is told without an array of an output's size is what the whole arrays tell."""
+"""What is concluded without an array of an output's size is what the whole arrays show."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Output = tuple[Array, Array]
 
 
 def outputs(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
-    """Two outputs as they ran and in float64, apart by more or less than their rounding."""
+    """Two outputs as they ran and in float64, which differ by more or less than their rounding."""
     for shape in SHAPES:
-        for apart in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
+        for distance in (0.0, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-3, 0.1):
             exact = random.normal(size=shape) * 10.0 ** random.integers(-6, 6)
-            other = exact * (1 + apart * random.normal(size=shape))
+            other = exact * (1 + distance * random.normal(size=shape))
             rounded = (exact * (1 + 1e-7 * random.normal(size=shape))).astype("f")
             yield (rounded, exact), (other.astype("f"), other)
 
 
 def strange(random: np.random.Generator) -> Iterator[tuple[Output, Output]]:
-    """The same, with numbers that are none, or may be a mask's."""
+    """The same, with values that are not finite, or may be a mask's."""
     for number in (np.nan, np.inf, -np.inf, -1e9, np.finfo("f").min, 1e9):
         for at in range(4):
             sides = [random.normal(size=(6, 5)) for _ in range(2)]
@@ -64,7 +64,7 @@ def test_what_is_beyond_at_once_is_so_by_all_that_is_allowed(made, limit):
     assert made is strange or {True, False} == set(seen)
 
 
-def test_what_is_no_float32_is_not_told_at_once():
+def test_what_is_no_float32_is_not_judged_at_once():
     one = np.ones((3, 4))
     assert is_accounted((one.astype("f"), one), (one.astype("f"), one), 3.0)
     assert not is_accounted((one, one), (one, one), 3.0)  # no replay measures rounding there

@@ -119,7 +119,7 @@ def damage(path, old, new):
         ('"schema": 1,', "", "its schema is None"),
     ],
 )
-def test_a_damaged_file_is_told_and_never_overwritten(path, old, new, says):
+def test_a_damaged_file_is_reported_and_never_overwritten(path, old, new, says):
     damage(path, old, new)
     damaged = path.read_bytes()
     with pytest.raises(FileError) as raised:
@@ -133,25 +133,25 @@ def test_a_damaged_file_is_told_and_never_overwritten(path, old, new, says):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
-def test_half_a_file_is_told(path, share):
+def test_half_a_file_is_reported(path, share):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(FileError, match="line [0-9]+: this is no JSON"):
         read(path)
 
 
-def test_bytes_that_are_no_text_are_told(path):
+def test_bytes_that_are_no_text_are_reported(path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileError, match="cannot be read"):
         read(path)
 
 
-def test_a_file_that_is_not_there_is_told_with_how_to_make_it(tmp_path):
+def test_a_file_that_is_not_there_is_reported_with_how_to_make_it(tmp_path):
     with pytest.raises(UsageError, match="There is no baseline .*--parity-update"):
         read(tmp_path / "none.json")
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_folder_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(FileError, match="cannot be written"), changing(tmp_path / "no" / "b.json"):
         pass
 

@@ -1,4 +1,4 @@
-"""The gate's rules: each is broken once, and told in the right words; rounding breaks none."""
+"""The gate's rules: each is broken once, and reported in the right words; rounding breaks none."""
 
 from dataclasses import replace
 from datetime import date
@@ -80,7 +80,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("now", "words"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_rule_is_told(now, words):
+def test_a_broken_rule_is_reported(now, words):
     [failure] = worse("entry", WAS, now)
     assert str(failure).startswith("entry\n")
     assert words in str(failure)
@@ -111,8 +111,8 @@ def test_what_is_the_same_or_better_is_no_failure():
     ("was", "now"),
     [
         ((1e-6, 2e-6), (7.9e-6, 2e-6)),  # 4 times the rounding
-        ((0.0, 0.0), (1.8e-6, 1e-7)),  # numbers that came out equal by luck
-        ((1e-7, 2e-7), (3e-6, 4e-6)),  # few numbers whose rounding was small by luck
+        ((0.0, 0.0), (1.8e-6, 1e-7)),  # values that came out equal by luck
+        ((1e-7, 2e-7), (3e-6, 4e-6)),  # few values whose rounding was small by luck
     ],
 )
 def test_rounding_is_let_pass(was, now):
@@ -129,14 +129,14 @@ def test_the_factor_moves_the_bound():
 
 
 def test_elsewhere_only_what_does_not_depend_on_rounding_is_compared():
-    apart = replace(with_layer(WAS, "l1 | dense", difference=1.0), environment=TORCH)
-    apart = replace(apart, coverage={"values": 0.1, "outputs": 1.0})
-    assert worse("entry", WAS, apart) == []
-    assert elsewhere(WAS, apart) == ["torch: 2.5.0 -> 2.6.0"]
-    told = "\n".join(differing([(WAS, apart), (WAS, WAS)]))
-    assert "1 comparison of the baseline was made in another environment" in told
-    assert "torch: 2.5.0 -> 2.6.0" in told
-    assert "not compared: differences" in told
+    differing_run = replace(with_layer(WAS, "l1 | dense", difference=1.0), environment=TORCH)
+    differing_run = replace(differing_run, coverage={"values": 0.1, "outputs": 1.0})
+    assert worse("entry", WAS, differing_run) == []
+    assert elsewhere(WAS, differing_run) == ["torch: 2.5.0 -> 2.6.0"]
+    text = "\n".join(differing([(WAS, differing_run), (WAS, WAS)]))
+    assert "1 comparison of the baseline was made in another environment" in text
+    assert "torch: 2.5.0 -> 2.6.0" in text
+    assert "not compared: differences" in text
     for rule in ("the verdict", "a layer vanishes", "coverage of outputs", "decisions"):
         now, words = BROKEN[rule]
         [failure] = worse("entry", WAS, replace(now, environment=TORCH))

@@ -126,13 +126,13 @@ def test_models_that_agree_need_no_budget() -> None:
 
 def test_what_rounded_constants_leave_is_no_alarm_without_a_budget() -> None:
     """No place was looked at, so nothing is claimed: neither that they agree, nor that not."""
-    ours, third = net(wrong=False), torch.tensor(1 / 3, dtype=torch.float32)
+    inner, third = net(wrong=False), torch.tensor(1 / 3, dtype=torch.float32)
 
     def reference(x: Any) -> Any:
-        return torch.sin(ours(x) / 3.0) * 7.0
+        return torch.sin(inner(x) / 3.0) * 7.0
 
     def candidate(x: Any) -> Any:
-        return torch.sin(ours(x) * third) * 7.0
+        return torch.sin(inner(x) * third) * 7.0
 
     for limit in (60.0, TINY):
         report = parity.compare(
@@ -270,7 +270,7 @@ def test_what_other_programs_take_of_the_time_counts_half(
             budget.check()
 
 
-def test_weights_are_held_against_each_other_within_the_budget() -> None:
+def test_weights_are_compared_within_the_budget() -> None:
     from parity.diagnosis.causes._weights import _combinations
     from parity.diagnosis.view import LeafView
 

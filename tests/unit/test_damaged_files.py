@@ -14,7 +14,7 @@ KINDS = {name: kind for name, kind in damaged.kinds().items() if not name.starts
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_nothing_but_a_clear_error_comes_of_a_damaged_file(name, tmp_path):
+def test_a_damaged_file_gives_nothing_but_a_clear_error(name, tmp_path):
     found = [said for said, _ in damaged.runs(KINDS[name], tmp_path, 100, seed=1)]
     assert set(found) <= {"read", "refused"}
     assert found.count("refused") > 20

@@ -32,7 +32,7 @@ def test_two_best_within_rounding_are_a_tie_and_no_disagreement():
     assert found.margin < 1
 
 
-def test_sampling_differs_by_the_share_of_draws_that_choose_otherwise():
+def test_sampling_differs_by_the_share_of_draws_that_choose_differently():
     reference, candidate = np.array([[0.5, 0.5]], "float32"), np.array([[0.25, 0.75]], "float32")
     assert abs(decide(reference, candidate, reference.astype("float64")).sampled - 0.25) < 1e-6
 

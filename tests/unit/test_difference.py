@@ -1,4 +1,4 @@
-"""The measures of difference, held against plain NumPy formulas."""
+"""The measures of difference, compared with plain NumPy formulas."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_residual_is_the_relative_root_mean_square(shape: tuple[int, ...], gap: 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
 def test_memory_layout_makes_no_difference(axes: tuple[int, ...]) -> None:
-    """Large arrays, of which one or both are views: every element meets its own partner."""
+    """Large arrays, one or both of them views: every element is compared with its own partner."""
     a, b = pair((31, 53, 67))
     expected = residual(a, b)
     laid_out = np.ascontiguousarray(b.transpose(axes)).transpose(np.argsort(axes))

@@ -71,7 +71,7 @@ def test_it_is_tried_on_generated_inputs_of_both_signs(case):
         np.testing.assert_allclose(trial.candidate, trial.x**3)
 
 
-def test_a_share_is_told_of_what_comes_close(case):
+def test_a_share_is_stated_of_what_comes_close(case):
     result = hold(case, explanation(lambda x: x**3 * 1.1, np.square))
     assert isinstance(result, Closest)
     assert 0.5 < result.share < 1
@@ -102,7 +102,7 @@ def test_a_later_tier_is_asked_only_where_an_earlier_explains_nothing(case, monk
     assert found.alternatives == ()
 
 
-def test_two_that_hold_alike_are_both_told(case, monkeypatch):
+def test_two_that_hold_alike_are_both_reported(case, monkeypatch):
     causes_of(
         monkeypatch,
         (0, explanation(lambda x: x**3, np.square, "one")),

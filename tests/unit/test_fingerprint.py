@@ -1,4 +1,4 @@
-"""Fingerprints: no permutation changes them, no difference escapes, few numbers prove nothing."""
+"""Fingerprints: no permutation changes them, no difference escapes, few values prove nothing."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_size_masks_and_kind_must_be_the_same() -> None:
         (np.empty((0, 4)), False),
     ],
 )
-def test_few_distinct_numbers_are_no_evidence(array: np.ndarray, expected: bool) -> None:
+def test_few_distinct_values_are_no_evidence(array: np.ndarray, expected: bool) -> None:
     assert fingerprint(array).informative is expected
 
 
-def test_rare_numbers_in_a_large_array_count() -> None:
+def test_rare_values_in_a_large_array_count() -> None:
     array = np.zeros(100_000)
     array[[3, 50_001, 70_003, 99_999]] = 1.5, -2.25, 3.125, 4.75
     assert fingerprint(array).informative

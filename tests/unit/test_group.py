@@ -1,4 +1,4 @@
-"""Which divergences are told as one."""
+"""Which divergences are reported as one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def divergence(reference, candidate, kind=None, **parameters):
     return Divergence(reference, candidate, 1.0, cause=cause)
 
 
-def told(*divergences):
+def merged(*divergences):
     return [(d.cause.kind if d.cause else None, d.times) for d in merge(divergences)]
 
 
 def test_one_line_in_a_loop_is_one():
     here = site("", 3), site("", 7)
-    assert told(*(divergence(*here, "softmax-axis", axis=(-1, 0)) for _ in range(5))) == [
+    assert merged(*(divergence(*here, "softmax-axis", axis=(-1, 0)) for _ in range(5))) == [
         ("softmax-axis", 5)
     ]
 
@@ -32,28 +32,28 @@ def test_other_parameters_are_another_divergence():
     here = site("", 3), site("", 7)
     first = divergence(*here, "softmax-axis", axis=(-1, 0))
     second = divergence(*here, "softmax-axis", axis=(-1, 1))
-    assert told(first, second) == [("softmax-axis", 1)] * 2
+    assert merged(first, second) == [("softmax-axis", 1)] * 2
 
 
 def test_two_lines_on_both_sides_are_two():
     first = divergence(site("", 3), site("", 7), "softmax-axis", axis=(-1, 0))
     second = divergence(site("", 4), site("", 8), "softmax-axis", axis=(-1, 0))
-    assert told(first, second) == [("softmax-axis", 1)] * 2
+    assert merged(first, second) == [("softmax-axis", 1)] * 2
 
 
 def test_two_layers_are_two_though_the_other_side_is_a_loop():
     first = divergence(site("blocks.0", 3), site("", 7), "softmax-axis", axis=(-1, 0))
     second = divergence(site("blocks.1", 3), site("", 7), "softmax-axis", axis=(-1, 0))
-    assert told(first, second) == [("softmax-axis", 1)] * 2
+    assert merged(first, second) == [("softmax-axis", 1)] * 2
 
 
 def test_the_gates_of_a_cell_are_one_over_its_lines():
     first = divergence(site("", 3), site("", 7), "gate-order")
     second = divergence(site("", 4), site("", 8), "gate-order")
-    assert told(first, second) == [("gate-order", 2)]
+    assert merged(first, second) == [("gate-order", 2)]
     other = divergence(site("", 4), site("", 8, "another"), "gate-order")
     assert (
-        told(first, divergence(site("", 4, "another"), other.candidate, "gate-order"))
+        merged(first, divergence(site("", 4, "another"), other.candidate, "gate-order"))
         == [("gate-order", 1)] * 2
     )
 
@@ -61,20 +61,20 @@ def test_the_gates_of_a_cell_are_one_over_its_lines():
 def test_what_a_fault_leaves_elsewhere_in_its_layer_is_an_echo():
     here = site("lstm", 3), site("cell", 7)
     sure = divergence(*here, "gate-order")
-    assert told(sure, divergence(*here)) == [("gate-order", 2)]
-    assert told(divergence(*here), sure) == [("gate-order", 2)]
-    assert told(sure, divergence(*here, "wrong-source", source=("a", "b"))) == [("gate-order", 2)]
+    assert merged(sure, divergence(*here)) == [("gate-order", 2)]
+    assert merged(divergence(*here), sure) == [("gate-order", 2)]
+    assert merged(sure, divergence(*here, "wrong-source", source=("a", "b"))) == [("gate-order", 2)]
 
 
 def test_hints_that_do_not_agree_are_no_cause():
     here = site("lstm", 3), site("cell", 7)
     hints = divergence(*here, "wrong-source", source=("a", "b")), divergence(*here, "op-extra")
-    assert told(*hints) == [(None, 2)]
+    assert merged(*hints) == [(None, 2)]
 
 
 def test_an_unexplained_line_outside_layers_is_kept_beside_an_explained_one():
     here = site("", 3), site("", 7)
-    assert told(divergence(*here, "softmax-axis", axis=(-1, 0)), divergence(*here)) == [
+    assert merged(divergence(*here, "softmax-axis", axis=(-1, 0)), divergence(*here)) == [
         ("softmax-axis", 1),
         (None, 1),
     ]
@@ -82,4 +82,4 @@ def test_an_unexplained_line_outside_layers_is_kept_beside_an_explained_one():
 
 def test_what_has_no_place_is_never_put_together():
     nowhere = site(""), site("")
-    assert told(divergence(*nowhere), divergence(*nowhere)) == [(None, 1)] * 2
+    assert merged(divergence(*nowhere), divergence(*nowhere)) == [(None, 1)] * 2

@@ -27,40 +27,40 @@ def with_layer(difference, rounding=2e-7, entry=WAS):
 def followed(*entries, factor=4.0):
     points = [(Run(at, f"c{at}", "", ""), entry) for at, entry in enumerate(entries, 1)]
     found = course("port", points, factor)
-    told = [(one.first.what, one.first.where, one.run.number, one.lasts) for one in found.moves]
-    return found, told
+    moves = [(one.first.what, one.first.where, one.run.number, one.lasts) for one in found.moves]
+    return found, moves
 
 
 def test_what_stays_within_rounding_does_not_move():
-    found, told = followed(WAS, with_layer(7e-7), with_layer(1e-8, 1e-9), WAS)
-    assert not found.moved and told == []
+    found, moves = followed(WAS, with_layer(7e-7), with_layer(1e-8, 1e-9), WAS)
+    assert not found.moved and moves == []
 
 
-def test_the_first_run_that_moved_is_told_though_later_ones_did_as_well():
-    found, told = followed(WAS, WAS, with_layer(1e-3), with_layer(1e-1))
+def test_the_first_run_that_moved_is_reported_though_later_ones_did_as_well():
+    found, moves = followed(WAS, WAS, with_layer(1e-3), with_layer(1e-1))
     assert found.moved
-    assert told == [("the difference has grown", "l2 | dense", 3, True)]
+    assert moves == [("the difference has grown", "l2 | dense", 3, True)]
     assert found.moves[0].first.now == "1.0e-03 (5e+03 times its rounding)"
 
 
 def test_what_moved_and_came_back_has_not_moved():
-    found, told = followed(WAS, with_layer(1e-3), WAS)
+    found, moves = followed(WAS, with_layer(1e-3), WAS)
     assert not found.moved
-    assert told == [("the difference has grown", "l2 | dense", 2, False)]
+    assert moves == [("the difference has grown", "l2 | dense", 2, False)]
 
 
 def test_a_creep_is_seen_though_no_step_of_it_is_large():
     steps = [with_layer(1e-6 * 1.5**at) for at in range(4)]
     assert all(not followed(*pair)[0].moved for pair in zip(steps, steps[1:], strict=False))
-    _, told = followed(WAS, *steps)
-    assert told == [("the difference has grown", "l2 | dense", 4, True)]
+    _, moves = followed(WAS, *steps)
+    assert moves == [("the difference has grown", "l2 | dense", 4, True)]
 
 
 def test_every_rule_of_the_gate_is_a_move():
     worse = replace(WAS, verdict="diverged", coverage={"values": 0.5, "outputs": 1.0})
     worse = replace(worse, layers={"l1 | dense": WAS.layers["l1 | dense"]})
-    _, told = followed(WAS, worse)
-    assert [(what, where) for what, where, *_ in told] == [
+    _, moves = followed(WAS, worse)
+    assert [(what, where) for what, where, *_ in moves] == [
         ("the verdict is worse", ""),
         ("a layer has vanished", "l2 | dense"),
         ("fewer values are compared", ""),
@@ -72,7 +72,7 @@ def test_the_factor_moves_the_bound():
     assert not followed(WAS, with_layer(3e-6), factor=9.0)[0].moved
 
 
-def test_another_environment_is_told_and_its_rounding_not_compared():
+def test_another_environment_is_reported_and_its_rounding_not_compared():
     there = replace(WAS, environment={**WAS.environment, "torch": {"torch": "2.6.0"}})
     found, _ = followed(WAS, with_layer(1e-3, entry=there))
     assert not found.moved and found.environment == ("torch: 2.5.0 -> 2.6.0",)

@@ -62,7 +62,7 @@ def test_a_commit_is_shortened_as_git_does(path):
     assert short("v1.2-rc") == "v1.2-rc"
 
 
-def test_the_header_tells_schema_program_and_wal(path):
+def test_the_header_states_schema_program_and_wal(path):
     database = sqlite3.connect(path)
     (schema,), (program,), (mode,) = (
         database.execute(f"PRAGMA {name}").fetchone()
@@ -120,16 +120,16 @@ FILES = {
 
 
 @pytest.mark.parametrize(("make", "why"), FILES.values(), ids=FILES)
-def test_what_is_no_history_is_told_and_left_as_it_is(tmp_path, make, why):
+def test_what_is_no_history_is_reported_and_left_as_it_is(tmp_path, make, why):
     path = tmp_path / "history.sqlite"
     make(path)
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(FileError, match=why) as told, reading(path) as history:
+    with pytest.raises(FileError, match=why) as error, reading(path) as history:
         for run in history.runs():
             for name in history.names(run):
                 history.entries(name)
-    assert str(path) in str(told.value)
-    if make not in (damaged, half):  # of which the page that is written to may be whole
+    assert str(path) in str(error.value)
+    if make not in (damaged, half):  # whose page that is written to may be whole
         with pytest.raises(FileError, match=why):
             add(path, "v2", "0.1.0", {"port": ENTRY})
     if before is not None and make not in (damaged, half):
@@ -137,7 +137,7 @@ def test_what_is_no_history_is_told_and_left_as_it_is(tmp_path, make, why):
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_an_entry_that_was_changed_by_hand_is_told(path):
+def test_an_entry_that_was_changed_by_hand_is_reported(path):
     database = sqlite3.connect(path)
     database.execute("UPDATE comparisons SET entry = replace(entry, '\"diverged\"', '\"fine\"')")
     database.commit()
@@ -147,7 +147,7 @@ def test_an_entry_that_was_changed_by_hand_is_told(path):
             history.entries("port")
 
 
-def test_a_file_that_is_not_there_or_is_empty_is_told(tmp_path):
+def test_a_file_that_is_not_there_or_is_empty_is_reported(tmp_path):
     path = tmp_path / "history.sqlite"
     with pytest.raises(FileError, match="There is no history .*parity history add"):
         with reading(path):

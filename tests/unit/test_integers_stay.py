@@ -42,7 +42,7 @@ def test_an_argmax_of_keras_reads_the_bits_of_what_was_recorded(axis: int) -> No
         hot = keras.ops.one_hot(keras.ops.argmax(q, axis), 2)
         return hot * keras.ops.sum(keras.ops.tanh(q), 1)[:, None]
 
-    ours = parity.wrap(reference, framework="torch")
-    report = parity.compare(ours, parity.wrap(port, framework="tensorflow"), inputs=X)
+    wrapped = parity.wrap(reference, framework="torch")
+    report = parity.compare(wrapped, parity.wrap(port, framework="tensorflow"), inputs=X)
     assert report.verdict == "parity", str(report)
     assert not report.comparisons[0].caveats

@@ -50,7 +50,7 @@ def test_a_value_that_is_its_partner_to_the_bit_is_kept_once(inputs: Any) -> Non
 
 
 def test_zeros_of_another_sign_are_kept(inputs: Any) -> None:
-    """1 / x tells them apart: to put one in the place of the other would hide a fault."""
+    """1 / x distinguishes them: substituting one for the other would hide a fault."""
     found = matched(lambda x: torch.where(x > 0, x * 1.5, torch.tensor(-0.0)) + 1.0, inputs)
     values = [found.side.array(value) for value in found.pairs]
     assert any(np.signbit(array[array == 0]).any() for array in values if array.dtype.kind == "f")
@@ -84,7 +84,7 @@ def test_an_output_that_is_the_recorded_one_is_kept_once(
 def test_an_output_that_is_another_when_nobody_watches_is_kept_as_it_is(
     inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of another sign of zero too."""
+    """One with another sign of zero too."""
     recorded, run = plain(torch.relu, lambda x: -torch.relu(x), inputs, monkeypatch)
     assert np.array_equal(run.run()["output"], -recorded)
     inputs = np.minimum(inputs, 0)  # all is zero

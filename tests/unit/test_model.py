@@ -135,7 +135,7 @@ def test_images_are_permuted_and_nothing_else() -> None:
 def test_images_are_permuted_only_where_layouts_are_said_to_differ(
     source: Any, target: Any, permuted: bool
 ) -> None:
-    """A square image, or one with three rows, is as any other: shapes are not looked at."""
+    """A square image, or one with three rows, is like any other: shapes are not looked at."""
     for images in (IMAGES, draw.standard_normal((3, 3, 3, 3))):
         assert (lay_out(images, source, target) is not images) == permuted
 

@@ -1,4 +1,4 @@
-"""Axis orders: found where an array is another with axes permuted, merged or split; else not."""
+"""Axis orders: found where an array is another with axes permuted, merged or split, else not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_permutation_is_found(axes: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("axes", list(itertools.permutations(range(3))))
-def test_axes_of_one_length_are_told_apart_by_the_numbers(axes: tuple[int, ...]) -> None:
+def test_axes_of_one_length_are_distinguished_by_the_values(axes: tuple[int, ...]) -> None:
     cube = distinct(4, 4, 4)
     order = found(cube, cube.transpose(axes))
     assert order is not None and order.axes == axes
@@ -76,7 +76,7 @@ def test_length_one_merges_nothing() -> None:
 
 
 def test_an_arrangement_that_is_no_axis_order_is_refused() -> None:
-    """(actions, atoms) read as (atoms, actions): the numbers are the same, their places are not."""
+    """(actions, atoms) read as (atoms, actions): the values are the same, their places are not."""
     reference = distinct(2, 3, 5)
     assert fingerprint(reference).agrees(fingerprint(reference.reshape(2, 5, 3)), SAME)
     assert found(reference, reference.reshape(2, 5, 3)) is None
@@ -169,7 +169,7 @@ def test_an_array_of_many_axes_is_no_search() -> None:
 
 @st.composite
 def laid_out(drawer: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    """An array and the same numbers with axes permuted, then neighbours merged or ones added."""
+    """An array and the same values with axes permuted, then neighbours merged or ones added."""
     shape = drawer(st.lists(st.integers(1, 5), max_size=4))
     reference = np.random.default_rng(drawer(st.integers(0, 99))).standard_normal(shape)
     other = reference.transpose(drawer(st.permutations(range(len(shape)))))
@@ -211,7 +211,7 @@ def test_images_are_named_as_they_lie_in_the_candidate() -> None:
     assert (str(there), str(back), there and there.shape) == ("NHWC", "NCHW", last)
 
 
-def test_an_array_of_fewer_numbers_has_no_order():
+def test_an_array_of_fewer_values_has_no_order():
     """As a selection has on other inputs; a cause that asks for it ends, and nothing else does."""
     order = Order((0,), (4,), False, (4,))
     assert order.apply(np.arange(4.0)).shape == (4,)
@@ -239,7 +239,7 @@ def test_look_alikes_are_not_tried_in_every_order() -> None:
     assert found(array, shuffled) is None
 
 
-def test_sums_that_tell_no_axis_from_another_leave_all_orders() -> None:
+def test_sums_that_distinguish_no_axis_from_another_leave_all_orders() -> None:
     array = np.ones((2, 2, 2, 2, 2))
     tried = [one.axes for one in order_module._likely_orders(array, array, 0.0)]
     assert tried == [one.axes for one in orders(array.shape, array.shape)]

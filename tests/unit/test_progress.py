@@ -33,7 +33,7 @@ def test_the_phases_come_in_their_order_and_grow_to_the_whole():
     assert shares == sorted(shares)
 
 
-def test_operations_are_told_within_a_phase():
+def test_operations_are_reported_within_a_phase():
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(*(torch.nn.Tanh() for _ in range(40)))
     steps = heard(net, reference=net)
@@ -43,7 +43,7 @@ def test_operations_are_told_within_a_phase():
     assert len([step for step in steps if step.phase.startswith("matching")]) > 20
 
 
-def test_a_long_program_tells_a_hundred_steps_and_no_more():
+def test_a_long_program_reports_a_hundred_steps_and_no_more():
     steps = []
     with listening(steps.append):
         phases = progress.Phases(1.0)
@@ -54,8 +54,8 @@ def test_a_long_program_tells_a_hundred_steps_and_no_more():
     assert len(steps) == 101
 
 
-def test_many_faults_are_told_one_by_one_and_the_bar_goes_on():
-    """Where models part often, locating and explaining are the most of the work."""
+def test_many_faults_are_reported_one_by_one_and_the_bar_goes_on():
+    """Where models diverge often, most of the work is locating and explaining."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     layers = [torch.nn.Linear(7, 7) for _ in range(12)]
@@ -69,8 +69,8 @@ def test_many_faults_are_told_one_by_one_and_the_bar_goes_on():
     shares = [step.share for step in steps]
     assert shares == sorted(shares) and shares[-1] == 1
     for phase in ("locating", "explaining"):
-        told = [step.share for step in steps if step.phase.startswith(phase)]
-        assert len(set(told)) == 13 and told[-1] - told[0] > 0.05
+        reported = [step.share for step in steps if step.phase.startswith(phase)]
+        assert len(set(reported)) == 13 and reported[-1] - reported[0] > 0.05
 
 
 def test_a_phase_that_turns_out_longer_takes_from_the_rest_and_goes_not_back():

@@ -1,4 +1,4 @@
-"""What it takes for a cause to be confirmed, and what is no more than consistent."""
+"""What it takes for a cause to be confirmed, and what is only consistent."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_copy_of_one_side_leaves_the_proof_to_the_other(case):
 
 
 def test_what_its_cause_calls_unproved_is_consistent(case):
-    told = Explanation("a", "", of_x(lambda x: x**3), of_x(np.square), unproved="by its cause")
-    assert hold(case, told).unproved == "by its cause"
+    unproved = Explanation("a", "", of_x(lambda x: x**3), of_x(np.square), unproved="by its cause")
+    assert hold(case, unproved).unproved == "by its cause"
 
 
 def test_what_holds_on_your_inputs_alone_is_consistent(case, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_proof_of_a_later_tier_is_preferred_to_what_is_consistent(case, monkey
     assert explain(case).explanation.kind == "copied"
 
 
-def test_what_says_the_same_of_both_sides_is_not_told(case, monkeypatch):
+def test_what_says_the_same_of_both_sides_is_not_reported(case, monkeypatch):
     same = Explanation("a", "", of_x(lambda x: x**3), parameters={"source": ("mul", "mul")})
     causes_of(monkeypatch, (0, same))
     assert not isinstance(explain(case), Explained)

@@ -31,7 +31,7 @@ ANSI = re.compile(r"\x1b\[")
 
 
 class Deep(nn.Module):
-    """Many layers of long names, and what prints badly: NaN, zeros, huge and tiny numbers."""
+    """Many layers of long names, and what prints badly: NaN, zeros, huge and tiny values."""
 
     def __init__(self, wrong: tuple[int, ...] = (), scale: float = 1.0) -> None:
         super().__init__()
@@ -138,8 +138,8 @@ def test_the_table_keeps_its_words_and_numbers_whole(
     rows = list(itertools.takewhile(bool, lines[head + 2 :]))
     assert len(rows) > 10
     words = {re.split("  +", row)[-1] for row in rows if " more " not in row + " "}
-    told = {row.verdict for row in report.comparisons[0].layers}
-    assert words <= told | {"rounded", "parameter"}
+    verdicts = {row.verdict for row in report.comparisons[0].layers}
+    assert words <= verdicts | {"rounded", "parameter"}
     assert any(re.match(r"an\w*…\w*e\.\d+  \w[\w.]*…\w*e\.\d+  ", row) for row in rows)
 
 
@@ -178,7 +178,7 @@ def test_colours_are_there_when_asked_for_alone(
     assert str(reports[verdict]) == plain
 
 
-def test_text_tells_where_and_what(reports: dict[str, Report]) -> None:
+def test_the_text_says_where_and_what(reports: dict[str, Report]) -> None:
     text = str(reports["diverged"])
     assert "x = layer(x).sigmoid() if number in self.wrong else layer(x).tanh()" in text
     assert "sigmoid" in text and "tanh" in text and "test_report.py:" in text

@@ -37,10 +37,10 @@ def test_a_factor_folded_into_the_weights_is_explained() -> None:
     weight, factor = draw.standard_normal((7, 5)), draw.uniform(0.3, 3, 5)
     weight = weight.astype("f")
     factor = factor.astype("f")
-    apart, apart_explained = run(lambda x: x @ tensor(weight) * tensor(factor))
+    separate, separate_explained = run(lambda x: x @ tensor(weight) * tensor(factor))
     folded, folded_explained = run(lambda x: x @ tensor(weight * factor))
-    gap = residual(apart, folded)
-    assert 1e-10 < gap <= max(apart_explained, folded_explained)
+    gap = residual(separate, folded)
+    assert 1e-10 < gap <= max(separate_explained, folded_explained)
 
 
 @pytest.mark.parametrize("wrong", [1e-3, 2e-5, 1.01e-5])
@@ -84,8 +84,8 @@ def test_constants_reach_through_static_operations() -> None:
     assert explained > 5 * FLOOR
 
 
-def test_values_put_in_by_force_are_not_taken_for_rounding() -> None:
-    """Somewhere in a run may stand the other model's value; it is no effect of a constant."""
+def test_values_substituted_by_force_are_not_taken_for_rounding() -> None:
+    """The other model's value may occur somewhere in a run; it is no effect of a constant."""
     factor = tensor(draw.uniform(0.3, 3, 7))
     tape = load("torch").record(wrap(lambda x: torch.tanh(x * factor), "torch"), X)
     values = tape.replay("float64")

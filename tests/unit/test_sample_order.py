@@ -23,7 +23,7 @@ def body(x, slope):
 
 
 def sorted_inside(slope=0.1):
-    """Works on the samples by their first number, and undoes that."""
+    """Sorts the samples by their first value, and undoes that."""
 
     def net(x):
         order = torch.argsort(x[:, 0], descending=True)
@@ -49,9 +49,9 @@ def compare(reference, candidate, x=X):
 def located(reference, candidate):
     """What `without_sorted` gets, divergences or not."""
     models = (parity.wrap(one, framework="torch") for one in (reference, candidate))
-    ours, theirs = (record(model, X) for model in models)
-    matched = match(Indexed(ours, ours.replay("float64")), theirs)
-    pairs, _ = pair_outputs(ours, theirs)
+    recorded, other = (record(model, X) for model in models)
+    matched = match(Indexed(recorded, recorded.replay("float64")), other)
+    pairs, _ = pair_outputs(recorded, other)
     mismatches, repaired = locate(matched, pairs)
     return matched, repaired, mismatches, pairs
 
@@ -60,7 +60,7 @@ def test_sorting_that_is_undone_is_no_difference():
     assert compare(sorted_inside(), as_they_come()).verdict == "parity"
 
 
-def test_nor_is_it_told_beside_a_fault():
+def test_nor_is_it_reported_beside_a_fault():
     for models in (
         (sorted_inside(), as_they_come(0.2)),
         (as_they_come(), sorted_inside(0.2)),
@@ -70,18 +70,18 @@ def test_nor_is_it_told_beside_a_fault():
         assert [one.cause.kind for one in report.divergences] == ["leaky-slope"]
 
 
-def test_samples_that_come_out_in_another_order_are_told():
+def test_samples_that_come_out_in_another_order_are_reported():
     report = compare(as_they_come(), turned_round())
     assert report.verdict == "diverged"
     assert len(report.divergences) == 1
 
 
-def test_and_are_told_beside_a_fault():
+def test_and_are_reported_beside_a_fault():
     report = compare(as_they_come(), turned_round(0.2))
     assert len(report.divergences) == 2
 
 
-def test_a_table_in_another_order_is_told_beside_a_fault():
+def test_a_table_in_another_order_is_reported_beside_a_fault():
     """Its rows are the reference's in another order, and every sample is in its place."""
     table = torch.from_numpy(np.random.default_rng(5).uniform(1, 2, (6, 4)).astype("f"))
 
@@ -99,7 +99,7 @@ def test_a_table_in_another_order_is_told_beside_a_fault():
     def of_the_whole_batch(form):
         return lambda x: form(0 * x + x.mean(0))
 
-    alike = np.tile(X[:1], (6, 1))  # what the rows hold comes of the table alone
+    alike = np.tile(X[:1], (6, 1))  # what the rows hold comes from the table alone
     port = net(table.flip(0), 0.2)
     assert len(compare(net(table, 0.1), port, alike).divergences) == 2
     models = of_the_whole_batch(net(table, 0.1)), of_the_whole_batch(port)
@@ -108,7 +108,7 @@ def test_a_table_in_another_order_is_told_beside_a_fault():
     assert len(report.divergences) == 3
 
 
-def test_sorting_behind_a_fault_is_not_told():
+def test_sorting_behind_a_fault_is_not_reported():
     for first, other in ((1.0, 1.5), (1.5, 1.0)):
         nets = sorted_inside(), as_they_come(0.2)
         report = compare(
@@ -122,14 +122,14 @@ def test_sorting_behind_a_fault_is_not_told():
         assert len(report.divergences) == 2
 
 
-def test_where_the_outputs_agree_but_for_rounding_all_is_left_to_the_verdict(monkeypatch):
+def test_where_the_outputs_agree_up_to_rounding_all_is_left_to_the_verdict(monkeypatch):
     found = located(sorted_inside(), as_they_come(0.2))
     assert len(sample_order.without_sorted(*found)) == len(found[2]) - 1
     monkeypatch.setattr(sample_order, "UNITS", {"float32": 10.0})
     assert sample_order.without_sorted(*found) == found[2]
 
 
-def test_something_is_always_told(monkeypatch):
+def test_something_is_always_reported(monkeypatch):
     found = located(sorted_inside(), as_they_come(0.2))
     monkeypatch.setattr(sample_order, "_in_another_order", lambda *_: found[2])
     assert sample_order.without_sorted(*found) == found[2]
@@ -149,7 +149,7 @@ def test_samples_that_cannot_be_changed_are_not_followed():
 
 
 def test_a_value_that_alone_leads_out_of_what_an_operation_takes():
-    """Two scales make up for each other: with the second mended alone there is no probability."""
+    """Two scales make up for each other: with the second fixed alone there is no probability."""
 
     def net(first, second):
         def forward(x):
@@ -162,5 +162,5 @@ def test_a_value_that_alone_leads_out_of_what_an_operation_takes():
 
     report = compare(net(0.99, 0.99), net(1.8, 0.5))
     assert report.verdict == "diverged"
-    told = [one.output_after for one in report.divergences]
-    assert len(told) == 2 and None in told
+    outputs_after = [one.output_after for one in report.divergences]
+    assert len(outputs_after) == 2 and None in outputs_after

@@ -31,8 +31,8 @@ def test_the_arrays_are_what_entered_and_what_came_out(tmp_path):
     (script,) = report.save_divergences(tmp_path / "new")
     saved = np.load(script.with_suffix(".npz"), allow_pickle=False)
     np.testing.assert_allclose(saved["input_0"], X)
-    apart = np.abs(saved["reference"] - saved["candidate"])
-    assert apart.max() > 0.01
+    difference = np.abs(saved["reference"] - saved["candidate"])
+    assert difference.max() > 0.01
 
 
 def test_the_script_runs_outside_the_tool(tmp_path):

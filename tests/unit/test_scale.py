@@ -39,7 +39,7 @@ def chain(steps: int) -> tuple[Callable[[Any], Any], Callable[[Any], Any], np.nd
 
 
 def compare_counting(steps: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Report, int, int]:
-    """The report, the number of operations, and how many pairs of arrays were held together."""
+    """The report, the number of operations, and how many pairs of arrays were compared."""
     plain, twin, x = chain(steps)
     calls = 0
     find_order = matching.find_order

@@ -1,4 +1,4 @@
-"""Where layers are all alike, the models part at the faults and nowhere else."""
+"""Where layers are all alike, the models diverge at the faults and nowhere else."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_each_fault_is_a_divergence_of_its_own(
 
 
 class Residual(nn.Module):
-    """Blocks of one size; those of `bare` hand on what they compute without their input."""
+    """Blocks of one size; those of `bare` pass on what they compute without their input."""
 
     def __init__(self, bare: tuple[int, ...] = (), by_hand: bool = False) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Residual(nn.Module):
 @pytest.mark.parametrize("bare", [(0,), (2,), (1, 2), (5,)])
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_missing_skip_connection_is_one_divergence(bare: tuple[int, ...], by_hand: bool) -> None:
-    """What the block hands on goes into the next norm, and past it."""
+    """What the block passes on goes into the next norm, and past it."""
     report = parity.compare(Residual(), Residual(bare, by_hand), inputs=X)
     assert {found.cause and found.cause.kind for found in report.divergences} == {"branch-missing"}
     assert sum(found.times for found in report.divergences) == len(bare)
@@ -91,7 +91,7 @@ def test_a_missing_skip_connection_is_one_divergence(bare: tuple[int, ...], by_h
 @pytest.mark.parametrize("bare", [(0,), (2,), (1, 2), (5,)])
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_skip_connection_too_many_is_one_divergence(bare: tuple[int, ...], by_hand: bool) -> None:
-    """The reference hands on what the candidate changes before it is read."""
+    """The reference passes on what the candidate changes before it is read."""
     report = parity.compare(Residual(bare), Residual((), by_hand), inputs=X)
     assert {found.cause and found.cause.kind for found in report.divergences} == {"op-extra"}
     assert {found.candidate.code for found in report.divergences} == {
@@ -100,8 +100,8 @@ def test_a_skip_connection_too_many_is_one_divergence(bare: tuple[int, ...], by_
     assert sum(found.times for found in report.divergences) == len(bare)
 
 
-def test_what_is_put_in_stays_where_a_place_before_it_is_found_later() -> None:
-    """An LSTM's last state is a place of its own, found after its outputs and before them."""
+def test_what_is_substituted_stays_where_a_place_before_it_is_found_later() -> None:
+    """An LSTM's last state is a separate place, found after its outputs and before them."""
     torch.manual_seed(0)
     cell, head = nn.LSTM(4, 5, batch_first=True), torch.randn(5, 3)
     x = np.random.default_rng(0).standard_normal((3, 6, 4)).astype("f")

@@ -57,7 +57,7 @@ def test_histograms_count_everything_finite() -> None:
     assert [sum(found["values"][side]) for side in ("reference", "candidate")] == [1200, 1199]
     assert [len(found["values"][side]) for side in ("reference", "candidate")] == [BINS, BINS]
     assert found["values"]["edges"][0] == pytest.approx(reference.min(), rel=1e-6)
-    # a bias: all differences are one number but for rounding, and stand in the middle
+    # a bias: all differences are one value up to rounding, and stand in the middle
     assert sum(found["differences"]["counts"][BINS // 2 - 1 : BINS // 2 + 1]) == 1199
     assert found["differences"]["edges"][0] == pytest.approx(0.25)
 
@@ -79,7 +79,7 @@ def test_any_size_of_number_is_measured(scale: float) -> None:
     assert found is not None and len(found["axes"]) == 2
 
 
-def test_a_mask_of_large_numbers_hides_nothing_else() -> None:
+def test_a_mask_of_large_values_hides_nothing_else() -> None:
     reference = draw.standard_normal((5, 8))
     reference[:, 6:] = -1e9
     candidate = np.where(reference < -1e8, -np.inf, reference + 0.1)

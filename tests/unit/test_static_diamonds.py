@@ -1,4 +1,4 @@
-"""What is made of itself many times over is walked once: each step would double the work else."""
+"""What is computed from itself many times over is walked once; else each step doubles the work."""
 
 from __future__ import annotations
 

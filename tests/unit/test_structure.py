@@ -21,7 +21,7 @@ nn, layers = torch.nn, keras.layers
 FRAMEWORKS = ("torch", "keras", "chainer")
 IMAGES = np.random.default_rng(5).standard_normal((2, 3, 12, 12)).astype("f")
 
-# What a model may do otherwise; the defaults are those of the reference.
+# What a model may do differently; the defaults are those of the reference.
 DEFAULTS: dict[str, Any] = {
     "stride": 2,
     "padding": 1,
@@ -158,12 +158,12 @@ def test_one_architecture_has_no_difference(reference: str, candidate: str) -> N
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_what_differs_is_told(
+def test_what_differs_is_reported(
     reference: str, candidate: str, change: dict[str, Any], kind: str, step: str, text: str
 ) -> None:
     found = differences(SIDES[reference](), SIDES[candidate](**change))
     assert (kind, step, text) in [(one.kind, one.step, one.text) for one in found]
-    # a dilation may bring the padding that keeps the size; nothing else brings anything
+    # a dilation may change the padding that keeps the size; nothing else changes anything
     brought = {"padding"} if "dilation" in change else set()
     assert [one for one in found if one.text != text and one.name not in brought] == []
 
@@ -261,7 +261,7 @@ def test_a_batch_norm_may_be_folded_and_a_layer_norm_not() -> None:
     assert (lost.kind, lost.step) == ("missing", "layer norm")
 
 
-def test_recurrent_layers_are_not_taken_apart() -> None:
+def test_recurrent_layers_are_not_split() -> None:
     class Torch(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -303,8 +303,8 @@ def test_tensorflows_layout_is_known_where_an_operation_does_not_name_it() -> No
     assert differences(reference, candidate) == ()
 
 
-@pytest.mark.parametrize(("dilation", "told"), [(1, []), (2, ["dilation: 1 -> 2"])])
-def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, told: list[str]) -> None:
+@pytest.mark.parametrize(("dilation", "texts"), [(1, []), (2, ["dilation: 1 -> 2"])])
+def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, texts: list[str]) -> None:
     class Torch(ByHand):
         conv = nn.Conv2d(6, 4, 3, bias=False)
 
@@ -316,7 +316,7 @@ def test_a_dilation_is_known_where_the_padding_is_not(dilation: int, told: list[
     y = layers.Conv2D(4, 3, dilation_rate=dilation, activation="relu")(joined)
     candidate = parity.wrap(keras.Model(x, y), input_layout="NHWC")
     reference = parity.wrap(Torch(None), input_layout="NCHW")
-    assert [one.text for one in differences(reference, candidate)] == told
+    assert [one.text for one in differences(reference, candidate)] == texts
 
 
 def test_the_report_has_it_where_there_is_no_parity() -> None:
@@ -335,14 +335,14 @@ def test_the_report_has_it_where_there_is_no_parity() -> None:
 def test_what_cannot_be_read_stays_loose(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = plain(nn.ELU()), plain(nn.Tanh())
     assert len(parity.structure(*pair, inputs=FEATURES).differences) == 1
-    # no framework tells a number in this form today
+    # no framework states a number in this form today
     monkeypatch.setitem(single_operations._READERS, "elu", lambda graph, op: float(op.kind))
     with pytest.warns(UserWarning, match="the structure of elu could not be read: ValueError"):
         report = parity.compare(*pair, inputs=FEATURES)
     assert report.verdict == "diverged" and report.worst.structure == ()
 
 
-def test_what_differs_alike_in_many_places_is_told_once() -> None:
+def test_what_differs_alike_in_many_places_is_reported_once() -> None:
     def deep(activation: Any) -> Any:
         parts = [part for _ in range(20) for part in (nn.Linear(6, 6), activation())]
         return nn.Sequential(*parts, nn.Linear(6, 2))

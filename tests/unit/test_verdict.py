@@ -42,7 +42,7 @@ def test_parity_has_no_reasons() -> None:
     assert report.coverage.outputs == 1.0
 
 
-def test_a_constant_baked_elsewhere_is_told_and_is_parity() -> None:
+def test_a_constant_baked_elsewhere_is_reported_and_is_parity() -> None:
     factor = torch.from_numpy(draw.uniform(0.3, 3, 6).astype("f"))
     report = compare(
         lambda x: torch.tanh((x @ WEIGHT) * factor), lambda x: torch.tanh(x @ (WEIGHT * factor))
@@ -73,8 +73,8 @@ def test_what_is_no_divergence_as_a_whole_leaves_the_other_rows_as_they_are(
     report = compare(reference, port)
     assert report.verdict == "parity"
     assert [note.kind for note in report.worst.notes] == ["constant-precision", "parameter-differs"]
-    told = [row.verdict for row in report.worst.layers]
-    assert told == ["constant-precision", "parameter-differs"]
+    verdicts = [row.verdict for row in report.worst.layers]
+    assert verdicts == ["constant-precision", "parameter-differs"]
 
 
 def test_outputs_of_other_layout_but_the_same_axes_are_parity() -> None:
@@ -135,7 +135,7 @@ def test_a_divergence_names_both_operations() -> None:
     ],
 )
 def test_another_shape_is_a_divergence_and_the_search_ends(candidate: Any) -> None:
-    """Equal numbers, but a shape that broadcasts: a loss over (5, 1) and (5,) is another loss."""
+    """Equal values, but a shape that broadcasts: a loss over (5, 1) and (5,) is another loss."""
     for models in (
         (lambda x: dense(x).sum(1, keepdim=True), candidate),
         (candidate, lambda x: dense(x).sum(1, keepdim=True)),
@@ -161,7 +161,7 @@ def test_one_tensor_returned_for_two_outputs() -> None:
 
 
 def test_nan_in_the_working_precision_alone_is_a_divergence() -> None:
-    """What overflows in float32 and not in float64: the users' numbers are what counts."""
+    """What overflows in float32 and not in float64: the users' values are what counts."""
     large = X.copy() * 100
     report = compare(
         lambda x: torch.softmax(x, 1),
@@ -183,7 +183,7 @@ def test_nan_in_the_working_precision_alone_is_a_divergence() -> None:
         (lambda x: dense(x), lambda x: (dense(x), x @ OTHER)),
     ],
 )
-def test_a_missing_output_is_told_by_name(reference: Any, candidate: Any) -> None:
+def test_a_missing_output_is_reported_by_name(reference: Any, candidate: Any) -> None:
     for models in ((reference, candidate), (candidate, reference)):
         report = compare(*models)
         assert report.verdict == "unverified"
@@ -199,7 +199,7 @@ def test_a_fault_beside_a_missing_output_is_found() -> None:
     assert any("'v'" in reason for reason in report.worst.reasons)
 
 
-def test_outputs_without_numbers_to_speak_of() -> None:
+def test_outputs_without_values_to_speak_of() -> None:
     report = compare(lambda x: dense(x).argmax(1) % 2, lambda x: dense(x).argmax(1) % 2)
     assert report.verdict == "unverified" and "distinct values" in str(report)
 
@@ -250,7 +250,7 @@ def test_the_odd_one_out() -> None:
     assert report.verdict == "diverged" and report.divergences
 
 
-def test_models_of_one_name_are_told_apart() -> None:
+def test_models_of_one_name_are_distinguished() -> None:
     report = compare(dense, dense, dense)
     names = [report.reference.name, *(found.candidate.name for found in report.comparisons)]
     assert len(set(names)) == 3 and all("dense" in name for name in names)
@@ -264,6 +264,6 @@ def test_a_model_with_inputs_of_its_own() -> None:
     assert report.verdict != "parity"
 
 
-def test_swapped_squares_are_told_apart() -> None:
+def test_swapped_squares_are_distinguished() -> None:
     report = compare(lambda x: dense(x) @ SQUARE, lambda x: dense(x) @ SQUARE.t())
     assert report.verdict == "diverged"

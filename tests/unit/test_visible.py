@@ -155,7 +155,7 @@ def test_the_bar_shows_escapes(monkeypatch):
 
 
 def test_a_line_of_code_is_shown_with_what_it_hides(tmp_path):
-    """A comment may turn the line, so that it reads as another."""
+    """A comment may reverse the line, so that it reads as another."""
     path = tmp_path / "turned.py"
     path.write_text("import torch\n\n\ndef net(x, by):\n    return x * by  # \u202e\x1b[2J\n")
     code: dict = {}

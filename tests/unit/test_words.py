@@ -7,7 +7,7 @@ from parity.report.sentences import effect
 ALONE = "with that value alone substituted"
 
 
-def test_a_value_that_takes_them_further_apart_is_said_to() -> None:
+def test_a_value_that_increases_the_difference_is_said_to() -> None:
     assert effect(0.1, 0.2) == (
         f"{ALONE} the outputs differ more, by 20.0% of their size instead of by 10.0% of their size"
     )

@@ -165,7 +165,7 @@ def in_chainer(way: str, weights: Any) -> Any:
 
 
 def _call(way: str, name: str) -> Any:
-    """A method with the arguments of that way: signatures are what tells how to call it."""
+    """A method with the arguments of that way: signatures are what determines how to call it."""
     if way == "several":
 
         def several(self: Any, position: Any, velocity: Any, mask: Any, training: Any) -> Any:

@@ -63,7 +63,7 @@ def computed(pos: Any, vel: Any, state: Any, framework: str) -> Any:
 
 
 def built(framework: str, read: Callable[[Any], Any]) -> Any:
-    """A model of one observation, which it reads as `read` does."""
+    """A model of one observation, which it reads in the way of `read`."""
     if framework == "torch":
 
         class InTorch(torch.nn.Module):
@@ -182,9 +182,9 @@ def test_names_that_are_other_arguments_are_not_taken_by_order(framework: str) -
 def test_a_container_beside_a_state(read: str, framework: str) -> None:
     """By position, and by the names that the reference has."""
     for obs, how in ((Seen(POS, VEL), "fields"), (GIVEN["dict"], "keys")):
-        ours, theirs = built("torch", READS[how]), built(framework, READS[read])
+        reference, candidate = built("torch", READS[how]), built(framework, READS[read])
         for inputs in ((obs, STATE), {"obs": obs, "h": STATE}):
-            report = parity.compare(ours, theirs, inputs=inputs)
+            report = parity.compare(reference, candidate, inputs=inputs)
             assert report.verdict == "parity", str(report)
 
 
@@ -268,13 +268,13 @@ def beside_velocity(framework: str) -> Callable[[Any], Any]:
 
 @each_framework
 def test_of_two_that_may_be_left_out_none_goes_by_its_order(framework: str) -> None:
-    def ours(obs: Any, mask: Any = None, start: Any = None) -> Any:
+    def reference(obs: Any, mask: Any = None, start: Any = None) -> Any:
         return computed(obs, torch.from_numpy(VEL), start, "torch") * mask
 
     port = built(framework, beside_velocity(framework))  # its second is a state
     inputs = {"obs": POS, "mask": STATE, "start": STATE}
     with pytest.raises(parity.ParityError, match="was given a dict of 'obs', 'mask', 'start'"):
-        parity.compare(parity.wrap(ours, framework="torch"), port, inputs=inputs)
+        parity.compare(parity.wrap(reference, framework="torch"), port, inputs=inputs)
 
 
 @each_framework
@@ -299,9 +299,9 @@ def test_a_flag_of_training_beside_a_container(framework: str) -> None:
 
 @each_framework
 def test_one_name_stands_for_one_argument(framework: str) -> None:
-    def ours(obs: Any) -> Any:
+    def reference(obs: Any) -> Any:
         return computed(obs, torch.from_numpy(VEL), None, "torch")
 
     port = built(framework, beside_velocity(framework))
-    report = parity.compare(parity.wrap(ours, framework="torch"), port, inputs={"obs": POS})
+    report = parity.compare(parity.wrap(reference, framework="torch"), port, inputs={"obs": POS})
     assert report.verdict == "parity", str(report)

@@ -43,8 +43,8 @@ def in_tensorflow(make: Make) -> Any:
     return parity.wrap(lambda x: make(x @ W, x @ V), framework="tensorflow", name="port")
 
 
-def compared(ours: Make, theirs: Any) -> Any:
-    return parity.compare(in_torch(ours), theirs, inputs=X)
+def compared(reference: Make, candidate: Any) -> Any:
+    return parity.compare(in_torch(reference), candidate, inputs=X)
 
 
 class Cat:
@@ -68,7 +68,7 @@ class Gauss:
 
 
 def of_probability() -> Any:
-    """As TensorFlow Probability's: it declares what it was made of."""
+    """As TensorFlow Probability's: it declares what it was made from."""
     module = types.ModuleType("tensorflow_probability")
     module.__file__ = f"{sysconfig.get_path('purelib')}/tensorflow_probability/__init__.py"
     code = """
@@ -243,15 +243,15 @@ def beside_a_value(make: Make) -> Make:
 @each_law
 @pytest.mark.parametrize("way", [lambda make: make, beside_a_value], ids=["alone", "value"])
 def test_one_law_is_parity(law: str, way: Callable[[Make], Make]) -> None:
-    ours, theirs, _ = LAWS[law]
-    report = compared(way(ours), in_chainer(way(theirs)))
+    reference, candidate, _ = LAWS[law]
+    report = compared(way(reference), in_chainer(way(candidate)))
     assert report.verdict == "parity", str(report)
 
 
 @each_law
 def test_another_law_is_seen_in_its_own_output(law: str) -> None:
-    ours, _, theirs = LAWS[law]
-    report = compared(beside_a_value(ours), in_chainer(beside_a_value(theirs)))
+    reference, _, candidate = LAWS[law]
+    report = compared(beside_a_value(reference), in_chainer(beside_a_value(candidate)))
     assert report.verdict == "diverged", str(report)
     verdicts = {one.name: one.verdict for one in report.worst.outputs}
     assert verdicts.pop("1") == "parity"
@@ -259,7 +259,7 @@ def test_another_law_is_seen_in_its_own_output(law: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("reference", "candidate"),
     [
         (lambda a, b: td.Normal(a, b.exp()), lambda a, b: cd.Laplace(a, F.exp(b))),
         # torch counts failures, Chainer trials
@@ -272,8 +272,8 @@ def test_another_law_is_seen_in_its_own_output(law: str) -> None:
     ],
     ids="normal geometric choice squashed".split(),
 )
-def test_equal_numbers_of_two_laws_are_no_parity(ours: Make, theirs: Make) -> None:
-    report = compared(ours, in_chainer(theirs))
+def test_equal_values_of_two_laws_are_no_parity(reference: Make, candidate: Make) -> None:
+    report = compared(reference, in_chainer(candidate))
     assert report.verdict == "unverified", str(report)
     assert "is a distribution of another kind" in str(report)
 
@@ -345,29 +345,29 @@ each_own = pytest.mark.parametrize("own", OWN)
     "way", [lambda make: make, beside_a_value, value_dict], ids="alone tuple dict".split()
 )
 def test_the_same_parameters_are_parity(own: str, way: Callable[[Make], Make]) -> None:
-    ours, theirs, _ = OWN[own]
-    report = compared(way(ours), in_tensorflow(way(theirs)))
+    reference, candidate, _ = OWN[own]
+    report = compared(way(reference), in_tensorflow(way(candidate)))
     assert report.verdict == "parity", str(report)
-    told = own.startswith(("log", "one-hot")) or own == "a tensor"
-    assert ("a constant that is added" in " ".join(str(report).split())) == told
+    is_reported = own.startswith(("log", "one-hot")) or own == "a tensor"
+    assert ("a constant that is added" in " ".join(str(report).split())) == is_reported
 
 
 @each_own
 def test_other_parameters_are_seen(own: str) -> None:
-    ours, _, theirs = OWN[own]
-    report = compared(beside_a_value(ours), in_tensorflow(beside_a_value(theirs)))
+    reference, _, candidate = OWN[own]
+    report = compared(beside_a_value(reference), in_tensorflow(beside_a_value(candidate)))
     assert report.verdict == "diverged", str(report)
 
 
 @pytest.mark.parametrize("own", [own for own in OWN if own != "mean and deviation"])
 def test_other_names_are_paired_in_their_order(own: str) -> None:
-    ours, theirs, _ = OWN[own]
-    report = compared(value_dict(ours), in_tensorflow(beside_a_value(theirs)))
+    reference, candidate, _ = OWN[own]
+    report = compared(value_dict(reference), in_tensorflow(beside_a_value(candidate)))
     assert report.verdict == "parity", str(report)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("reference", "candidate"),
     [
         (lambda a, b: td.Categorical(logits=a), lambda a, b: F.softmax(a)),
         (lambda a, b: td.Categorical(probs=a.softmax(-1)), lambda a, b: a),
@@ -376,8 +376,8 @@ def test_other_names_are_paired_in_their_order(own: str) -> None:
     ],
     ids="probabilities logits yes either".split(),
 )
-def test_a_tensor_that_may_be_either_is_not_guessed(ours: Make, theirs: Make) -> None:
-    report = compared(ours, in_chainer(theirs))
+def test_a_tensor_that_may_be_either_is_not_guessed(reference: Make, candidate: Make) -> None:
+    report = compared(reference, in_chainer(candidate))
     assert report.verdict == "unverified", str(report)
     assert "return it by its name" in " ".join(str(report).split())
 
@@ -403,7 +403,7 @@ def test_what_else_an_own_class_keeps_is_not_dropped() -> None:
         lambda a, b: types.SimpleNamespace(loc=a, mean=b, mu=a),
     ],
 )
-def test_what_is_no_distribution_at_all_is_told(other: Make) -> None:
+def test_what_is_no_distribution_at_all_is_reported(other: Make) -> None:
     report = compared(lambda a, b: td.Categorical(logits=a), in_tensorflow(other))
     assert report.verdict in ("diverged", "unverified"), str(report)
 
@@ -436,7 +436,7 @@ def test_what_lies_before_is_located_there() -> None:
     assert (divergence.cause.kind, divergence.cause.confirmed) == ("activation-kind", True)
 
 
-def test_a_formula_is_told_alike() -> None:
+def test_a_formula_is_reported_alike() -> None:
     report = parity.compare(
         in_torch(lambda a, b: td.Categorical(logits=a)),
         in_chainer(lambda a, b: cd.Categorical(logit=2 * a)),
@@ -465,7 +465,7 @@ def test_a_library_that_declares_what_it_was_given(monkeypatch: Any) -> None:
 
 def test_distributions_of_chainerrl() -> None:
     given = rl()
-    for ours, theirs, fault in (
+    for reference, candidate, fault in (
         (
             lambda a, b: td.Categorical(logits=a),
             lambda a, b: given.SoftmaxDistribution(a),
@@ -482,8 +482,8 @@ def test_distributions_of_chainerrl() -> None:
             lambda a, b: given.GaussianDistribution(a, F.exp(b)),
         ),
     ):
-        assert compared(ours, in_chainer(theirs)).verdict == "parity"
-        assert compared(ours, in_chainer(fault)).verdict == "diverged"
+        assert compared(reference, in_chainer(candidate)).verdict == "parity"
+        assert compared(reference, in_chainer(fault)).verdict == "diverged"
     # a whole number is a setting, and what the logits are by it is not known
     report = compared(
         lambda a, b: td.Categorical(logits=2 * a),

@@ -102,7 +102,7 @@ def test_one_that_a_single_model_reads_is_not_verified(inputs: Any, name: str, p
 @pytest.mark.parametrize("scale", [np.float32(0.5), np.array(0.5, "f")], ids=["number", "array"])
 @each_port
 def test_a_number_of_numpys_is_an_array(scale: Any, port: str) -> None:
-    """Another one is tried where models may not read it: of one number Chainer took none."""
+    """Another one is tried where models may not read it: Chainer took none for one number."""
 
     def reads(x: Any, scale: Any) -> Any:
         return x * scale

@@ -171,7 +171,7 @@ def test_what_is_one_thing_is_compared_as_one(sides: Any, forms: tuple[Form, For
     assert (found.verdict, found.reasons) == ("parity", ())
 
 
-# pairs of which something differs, or may
+# pairs in which something differs, or may
 OTHERS: dict[str, tuple[Form, Form, str]] = {
     "h and c exchanged": (lambda q, h, c: (q, (h, c)), lambda q, h, c: (q, c, h), "diverged"),
     "another in a list": (lambda q, h, c: (q, h), lambda q, h, c: (q, [c]), "diverged"),

@@ -50,7 +50,7 @@ def test_what_is_known_is_there() -> None:
     ],
     ids=str,
 )
-def test_the_code_tells_of_a_pair_that_is_not_known(
+def test_the_code_states_a_pair_that_is_not_known(
     outcome: Outcome, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Pair, "judged", lambda pair: outcome)

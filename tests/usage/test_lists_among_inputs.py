@@ -83,9 +83,9 @@ def test_names_go_to_what_takes_any_name(takes: str, framework: str) -> None:
     def plain(pos: Any, vel: Any) -> Any:
         return torch.tanh(pos) * vel
 
-    ours = parity.wrap(plain, framework="torch")
-    theirs = parity.wrap(model, framework=framework)
-    report = parity.compare(ours, theirs, inputs={"pos": X, "vel": Y})
+    reference = parity.wrap(plain, framework="torch")
+    candidate = parity.wrap(model, framework=framework)
+    report = parity.compare(reference, candidate, inputs={"pos": X, "vel": Y})
     assert report.verdict == "parity", str(report)
 
 
@@ -94,8 +94,8 @@ def test_numbers_as_keys(framework: str) -> None:
     def model(tanh: Any, seen: Any) -> Any:
         return {agent: tanh(one) for agent, one in seen.items()}
 
-    ours, theirs = (
+    reference, candidate = (
         parity.wrap(partial(model, TANH[name]), framework=name) for name in ("torch", framework)
     )
-    report = parity.compare(ours, theirs, inputs={0: X, 1: Y})
+    report = parity.compare(reference, candidate, inputs={0: X, 1: Y})
     assert report.verdict == "parity", str(report)

@@ -47,7 +47,7 @@ def built(framework: str, way: str, weights: Any = WEIGHTS) -> Any:
 @each_port
 @each_way
 def test_a_port_is_compared_as_it_is(way: str, port: str) -> None:
-    # a reference in torch; the port in torch is held against the one in Chainer
+    # a reference in torch; the port in torch is compared with the one in Chainer
     reference = built("chainer" if port == "torch" else "torch", way)
     report = parity.compare(reference, built(port, way), inputs=INPUTS[way])
     assert report.verdict == "parity", str(report)
@@ -97,8 +97,8 @@ def test_a_model_that_takes_the_fields_gets_them(record: Callable[..., Any]) -> 
     def whole(observation: Any) -> Any:
         return _by_names(observation.position, observation.velocity)
 
-    def apart(position: Any, velocity: Any, mask: Any = None) -> Any:
+    def separate(position: Any, velocity: Any, mask: Any = None) -> Any:
         return _by_names(position, velocity)
 
-    models = [parity.wrap(one, framework="numpy") for one in (whole, apart)]
+    models = [parity.wrap(one, framework="numpy") for one in (whole, separate)]
     assert parity.compare(*models, inputs=record(POSITION, VELOCITY)).verdict == "parity"

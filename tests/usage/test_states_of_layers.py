@@ -152,15 +152,17 @@ class LstmInKeras(keras.Model):
 
 
 @pytest.mark.parametrize(
-    ("models", "state", "told"),
+    ("models", "state", "message"),
     [
         ((LstmInTorch, LstmInKeras), H[None], "states with no first axis"),
         ((LstmInKeras, LstmInTorch), H, "states with a first axis of length 1"),
     ],
     ids=["to Keras", "to torch"],
 )
-def test_a_state_that_does_not_fit_says_what_to_write(models: Any, state: Any, told: str) -> None:
-    with pytest.raises(ModelError, match=told) as error:
+def test_a_state_that_does_not_fit_says_what_to_write(
+    models: Any, state: Any, message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as error:
         parity.compare(*(kind() for kind in models), inputs=(X, state, state))
     assert "parity.wrap(model, inputs=...)" in str(error.value)
 

@@ -1,1 +1,1 @@
-"""A fixed sample of the benchmark's clean pairs and planted faults, held to their verdicts."""
+"""A fixed sample of the benchmark's clean pairs and planted faults, checked for their verdicts."""

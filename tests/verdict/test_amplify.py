@@ -70,7 +70,7 @@ def test_inputs_that_an_operation_does_not_take_are_left_out():
 
 
 def test_what_has_length_one_may_be_normalised_again():
-    """Inputs of another length are others: the difference jumps there, and grows out of nothing."""
+    """Inputs of another length are different ones: the difference jumps, it does not grow."""
     weight = torch.from_numpy(np.random.default_rng(1).standard_normal((9, 4)).astype("f"))
     x = X / np.linalg.norm(X, axis=1, keepdims=True)
 

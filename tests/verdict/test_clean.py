@@ -10,7 +10,7 @@ from benchmarks.verdict.clean.catalogue import pairs
 from benchmarks.verdict.inputs import draw
 
 PAIRS = {clean.name: clean for clean in pairs()}
-# Of every family and direction a few; one scale each that is known to be hard for it.
+# A few of every family and direction; one scale each that is known to be hard for it.
 SAMPLE = (
     ("dense layers, torch to keras", "scale 1e6"),
     ("convolutions and pooling, keras to chainer", "a constant example"),

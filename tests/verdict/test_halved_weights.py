@@ -13,7 +13,7 @@ import parity
 
 
 def drawn(kind: str, seed: int) -> tuple[nn.Module, np.ndarray]:
-    """A layer of many sums, some of which cancel and are right by luck in float32; then a norm."""
+    """A layer of many sums, some of which cancel and are right in float32 by luck; then a norm."""
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
     if kind == "linear":

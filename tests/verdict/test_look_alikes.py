@@ -1,4 +1,4 @@
-"""Values that come near another without being its partner, and what may be put in their place."""
+"""Values that come near another without being its partner, and what may be substituted for them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_norm_of_little_variance_is_its_decomposition(seed):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_epsilon_that_is_off_by_a_thousandth_is_seen_through_a_fused_norm(turned):
-    """A mean that the fused norm tells besides is part of the norm on both sides."""
+    """A mean that the fused norm returns as well is part of the norm on both sides."""
     models = [residual_net(fused, 0), residual_net(by_hand(1.001e-5), 0)]
     report = compare(*(models[::-1] if turned else models), 1e6 * SMALL)
 
@@ -138,7 +138,7 @@ def test_what_a_clip_cuts_nothing_off_is_its_clipped_value(seed, turned):
 
 
 def undone(name, rate, epsilon):
-    """A function and its inverse, but for an epsilon, of a small multiple of the input."""
+    """A function and its inverse, except for an epsilon, of a small multiple of the input."""
     by = torch.tensor(-rate, dtype=torch.float64).float()  # rounded; the other side has it in full
 
     def reference(x):
@@ -160,8 +160,8 @@ def undone(name, rate, epsilon):
 
 @pytest.mark.parametrize("name", ["exp", "sigmoid"])
 @pytest.mark.parametrize("rate", [0.455, 0.7])
-def test_what_is_undone_but_for_an_epsilon_is_not_its_argument(name, rate):
-    """Where the reference's result is put in for it, what follows is the reference's, and late."""
+def test_what_is_undone_except_for_an_epsilon_is_not_its_argument(name, rate):
+    """Where the reference's result is substituted, what follows is the reference's, and late."""
     x = np.random.default_rng(3).standard_normal((5, 7)).astype("f")
 
     report = compare(*undone(name, rate, 4.5e-7), x)

@@ -1,4 +1,4 @@
-"""The benchmark's renderings of other people's rules, on numbers worked out by hand."""
+"""The benchmark's renderings of other people's rules, on values worked out by hand."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def run_with(reference: list[float], candidate: list[float], truth: list[float])
 
 
 def test_cradle_names_the_layer_with_the_highest_rate():
-    told = cradle(run_of((1e-6, 0.0), (1.5e-6, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
+    result = cradle(run_of((1e-6, 0.0), (1.5e-6, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
 
-    assert told.sites[0].op == "op0"
-    assert told.rate == pytest.approx(10.0)  # (1e-6 - 0) / (0 + 1e-7)
-    told = cradle(run_of((1e-8, 0.0), (1.5e-8, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
-    assert told.sites[0].op == "op2"
-    assert told.rate == pytest.approx((9e-6 - 1.5e-8) / (1.5e-8 + 1e-7))
+    assert result.sites[0].op == "op0"
+    assert result.rate == pytest.approx(10.0)  # (1e-6 - 0) / (0 + 1e-7)
+    result = cradle(run_of((1e-8, 0.0), (1.5e-8, 0.0), (9e-6, 0.0), (1e-5, 0.0)))
+    assert result.sites[0].op == "op2"
+    assert result.rate == pytest.approx((9e-6 - 1.5e-8) / (1.5e-8 + 1e-7))
 
 
 def test_cradle_is_silent_where_differences_grow_slowly():
@@ -58,7 +58,7 @@ def test_muffin_asks_for_a_large_difference_after_none():
     ("gap", "by_allclose", "by_assert_close", "by_float64"),
     [(1e-6, False, False, False), (1.5e-5, False, True, False), (1e-3, True, True, True)],
 )
-def test_output_rules_on_one_number_off(gap, by_allclose, by_assert_close, by_float64):
+def test_output_rules_on_one_value_off(gap, by_allclose, by_assert_close, by_float64):
     found = run_with([1.0, 2.0], [1.0 + gap, 2.0], [1.0, 2.0])
 
     assert allclose(found).differ is by_allclose

@@ -1,4 +1,4 @@
-"""A parameter that is another, with an effect as small as rounding's, is told as what it is."""
+"""A parameter that differs, with an effect as small as rounding's, is reported as what it is."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ def test_it_is_named_in_another_layout():
     out = keras.layers.Dense(3)
     x = keras.Input((6,))
     port = keras.Model(x, out(keras.ops.concatenate([layer(x) for layer in layers], 1)))
-    for ours, theirs in zip([*net.dense, net.out], [*layers, out], strict=True):
-        theirs.set_weights([ours.weight.detach().numpy().T, ours.bias.detach().numpy()])
+    for reference, candidate in zip([*net.dense, net.out], [*layers, out], strict=True):
+        candidate.set_weights(
+            [reference.weight.detach().numpy().T, reference.bias.detach().numpy()]
+        )
     assert compare(net, port).verdict == "parity"
     kernel, bias = layers[0].get_weights()
     kernel[2, 3] *= 1.01
@@ -87,7 +89,7 @@ def folded(scale):
     return lambda x: torch.tanh(x @ weight.T) * 2
 
 
-def apart(scale):
+def unfolded(scale):
     net = Net(0.0)
     weight = net.dense[0].weight.detach()
     return lambda x: torch.tanh((x @ weight.T) * scale) * 2
@@ -95,13 +97,13 @@ def apart(scale):
 
 def test_a_folded_scale_is_no_other_parameter():
     scale = torch.linspace(0.51, 1.37, 8)
-    models = (parity.wrap(make(scale), framework="torch") for make in (apart, folded))
+    models = (parity.wrap(make(scale), framework="torch") for make in (unfolded, folded))
     report = compare(*models)
     assert report.verdict == "parity"
     assert {one.kind for one in report.worst.notes} == {"constant-precision"}
 
 
-def test_a_constant_that_is_rounded_otherwise_stays_one():
+def test_a_constant_that_is_rounded_differently_stays_one():
     third = torch.full((6,), 1 / 3) * torch.arange(1, 7)
     other = torch.nextafter(third, torch.ones(6))
     models = (

@@ -1,4 +1,4 @@
-"""Small planted faults are found, and told where they are; without the fault there is parity."""
+"""Small planted faults are found and located; without the fault there is parity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script in float32 that computes log(1 + exp(x)) loses small numbers where nothing looks."""
+"""A script in float32 that computes log(1 + exp(x)) loses small values where nothing looks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def verdict(x: np.ndarray, offset: float = 0.0) -> str:
     return report.verdict
 
 
-def test_it_is_no_alarm_beside_large_numbers_and_no_parity() -> None:
+def test_it_is_no_alarm_beside_large_values_and_no_parity() -> None:
     beside = np.concatenate([np.linspace(5, 12, 6, dtype="f")[None], FAR_BELOW])
     assert verdict(beside) == "unverified"
 
@@ -37,13 +37,13 @@ def test_a_fault_there_is_a_divergence(offset: float) -> None:
     assert verdict(beside, offset) == "diverged"
 
 
-def test_where_all_numbers_are_small_nothing_is_excused() -> None:
+def test_where_all_values_are_small_nothing_is_excused() -> None:
     assert verdict(FAR_BELOW) == "diverged"
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 def test_what_one_result_loses_says_nothing_of_another(factor: float) -> None:
-    """A GELU by its formula loses the tail; the script is no other function in float64 for that."""
+    """A GELU by its formula loses the tail; in float64 the script is still the same function."""
     erf = np.vectorize(math.erf, otypes=[np.float64])
     near = np.linspace(-2, 5, 18, dtype="f").reshape(3, 6)
     x = np.concatenate([FAR_BELOW / 3, near], axis=1)

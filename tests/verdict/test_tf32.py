@@ -1,4 +1,4 @@
-"""Kernels that round what they multiply to TF32: told by their results, for there is no cast."""
+"""Kernels that round what they multiply to TF32: known by their results, for there is no cast."""
 
 from __future__ import annotations
 

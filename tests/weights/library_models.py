@@ -72,7 +72,7 @@ def _stacked(found: Any, x: Any) -> Any:
 
 
 def _with_noise(make: Callable[[], Any]) -> Callable[[], Any]:
-    """Noisy layers whose noise is given: the same in both libraries, which draw unlike."""
+    """Noisy layers whose noise is given: the same in both libraries, which draw differently."""
 
     def build():
         model = make()
@@ -95,7 +95,7 @@ def _noisy(model: Any, convert: Callable[..., Any]) -> Any:
 
 
 def _cosines(x: Any, count: int = 64) -> Any:
-    """ChainerRL's own takes cosines in NumPy, where no tape follows what becomes of an input."""
+    """ChainerRL's own takes cosines in NumPy, where no tape follows an input."""
     steps = np.arange(1, count + 1, dtype="f") * np.float32(np.pi)
     wide = F.broadcast_to(F.expand_dims(x, -1), (*x.shape, count))
     return F.cos(wide * np.broadcast_to(steps, wide.shape))

@@ -1,4 +1,4 @@
-"""A transfer that diverges tells why and what would help; forced, it writes what was paired."""
+"""A transfer that diverges says why and what would help; forced, it writes what was paired."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def test_it_prints_why_and_what_would_help(
     result = parity.transfer(build_source(), target, X)
     assert result.verdict == "diverged" and not result.written
     assert all(map(np.array_equal, contents(target), before))
-    told = str(result)
-    assert str(result.report) in told and "relu in place of tanh" in told
+    text = str(result)
+    assert str(result.report) in text and "relu in place of tanh" in text
     where, force = result.hints
     assert where.startswith("every tensor has a partner, so the target computes something else at ")
     assert "relu in place of tanh" in where
     assert force == "force=True (--force) writes the 4 tensors that were paired all the same"
-    assert all(hint in told and hint in result.to_markdown() for hint in result.hints)
+    assert all(hint in text and hint in result.to_markdown() for hint in result.hints)
     assert result.to_dict()["hints"] == [where, force]
 
 
@@ -103,27 +103,27 @@ def test_it_prints_why_and_what_would_help(
 def test_forced_it_writes_what_was_paired_and_the_verdict_stays(
     build_source: Callable[[], Any], build: Callable[[], Any]
 ) -> None:
-    ours, target = build_source(), build()
-    result = parity.transfer(ours, target, X, force=True)
+    source, target = build_source(), build()
+    result = parity.transfer(source, target, X, force=True)
     assert result.verdict == "diverged" and result.written
-    assert all(map(np.array_equal, contents(target), contents(ours)))
+    assert all(map(np.array_equal, contents(target), contents(source)))
     assert "; written all the same\n" in str(result) and "force=True" not in str(result)
     assert not [hint for hint in result.hints if "force" in hint]
 
 
 def test_forced_what_has_no_partner_stays_as_it_was() -> None:
-    ours = source()
+    model = source()
     target = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 5), nn.Linear(5, 2))
     before = contents(target)
-    result = parity.transfer(ours, target, X, force=True)
-    assert result.written and np.array_equal(contents(target)[0], contents(ours)[0])
+    result = parity.transfer(model, target, X, force=True)
+    assert result.written and np.array_equal(contents(target)[0], contents(model)[0])
     left = set(result.table.left[1])
     assert left
     names = dict(zip((name for name, _ in target.named_parameters()), range(6), strict=True))
     assert all(np.array_equal(contents(target)[names[n]], before[names[n]]) for n in left)
-    told = result.hints[0]
-    assert told.startswith("no partner was found for ") and all(name in told for name in left)
-    assert "map=" in told and "parity.structure" in told
+    hint = result.hints[0]
+    assert hint.startswith("no partner was found for ") and all(name in hint for name in left)
+    assert "map=" in hint and "parity.structure" in hint
 
 
 @each_target
@@ -135,17 +135,17 @@ def test_where_nothing_was_paired_no_transfer_is_advised(build: Callable[[], Any
     assert "Transfer them" not in str(result) and "0 tensors that" not in str(result)
 
 
-def test_other_epsilons_are_told_with_what_takes_them_up() -> None:
+def test_other_epsilons_are_reported_with_what_takes_them_up() -> None:
     def model(epsilon: float) -> Any:
         norm = nn.BatchNorm1d(6, eps=epsilon)
         norm.running_var.uniform_(0.1, 1)
         return nn.Sequential(nn.Linear(4, 6), norm, nn.Linear(6, 2)).eval()
 
-    ours, target = model(1e-5), model(1e-2)
-    result = parity.transfer(ours, target, X)
+    source, target = model(1e-5), model(1e-2)
+    result = parity.transfer(source, target, X)
     assert result.verdict == "diverged"
     assert any("adapt_variances=True (--adapt-variances)" in hint for hint in result.hints)
-    result = parity.transfer(ours, target, X, adapt_variances=True)
+    result = parity.transfer(source, target, X, adapt_variances=True)
     assert result.verdict == "parity" and not result.hints
     assert "what would help" not in str(result) and str(result) == result.summary()
 
@@ -167,7 +167,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: An
     assert len(np.load("out.npz").files) == 4
 
 
-def test_a_source_that_has_acted_is_told_from_a_wrong_target() -> None:
+def test_a_source_that_has_acted_is_distinguished_from_a_wrong_target() -> None:
     class Acting(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -178,11 +178,11 @@ def test_a_source_that_has_acted_is_told_from_a_wrong_target() -> None:
             self.h = self.cell(x, self.h)
             return self.head(self.h)
 
-    ours, target = Acting(), Acting()
-    ours(torch.tensor(X))
-    result = parity.transfer(ours, target, X)
+    source, target = Acting(), Acting()
+    source(torch.tensor(X))
+    result = parity.transfer(source, target, X)
     assert result.verdict == "diverged"
     assert "(closest: the candidate starts from a state of zeros, " in result.hints[0]
-    ours.h = None
-    result = parity.transfer(ours, target, X)
+    source.h = None
+    result = parity.transfer(source, target, X)
     assert result.verdict == "parity" and not result.hints

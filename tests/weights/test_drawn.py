@@ -64,7 +64,7 @@ def test_a_fixed_sample_comes_over(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_file_of_each_format_gives_every_number_back(seed):
+def test_a_file_of_each_format_gives_every_value_back(seed):
     assert judge_files(seed) == ""
 
 
@@ -110,7 +110,7 @@ def test_the_three_frameworks_start_from_other_weights_and_compute_the_same_of_t
     )
 
 
-def test_one_number_otherwise_is_seen_by_the_known_map():
+def test_one_changed_value_is_seen_by_the_known_map():
     net = net_of_seed(3)
     inputs = cases.inputs_of(net, 3)
     for name in FRAMEWORKS:
@@ -236,7 +236,7 @@ class Stateful(chainer.Chain):
 
 
 @pytest.mark.parametrize("biased", [True, False])
-def test_a_cell_that_skips_its_first_recurrent_biases_is_told(biased):
+def test_a_cell_that_skips_its_first_recurrent_biases_is_reported(biased):
     net = of("series", (5, 3), ("gru_before", (0,), {"units": 4}))
     inputs = cases.inputs_of(net, 1)
     target = cases.built(net, "keras", inputs, 1)
@@ -265,7 +265,7 @@ class TwoCells(torch.nn.Module):
         return found[0], self.last(found[1])
 
 
-def test_cells_of_one_size_are_told_apart_by_where_they_stand():
+def test_cells_of_one_size_are_distinguished_by_where_they_stand():
     inputs = np.random.default_rng(3).normal(size=(3, 5, 3)).astype("f")
     source, target = TwoCells(0), TwoCells(1)
     assert parity.transfer(source, target, inputs).verdict == "parity"

@@ -1,4 +1,4 @@
-"""What goes wrong is told, the target stays as it was, and no file is half written."""
+"""What goes wrong is reported, the target stays as it was, and no file is half written."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def test_a_damaged_file(module, weights, tmp_path, capsys, damage, with_model):
     before = [w.numpy() for w in target.weights]
     words = ["--source-model", f"{module}:source"] if with_model else []
     code = main(["transfer", "model.npz", f"{module}:TARGET", "-o", "out.npz", *words])
-    told = capsys.readouterr().err
-    assert code == 3 and "model.npz" in told and "damaged, cut off" in told
+    printed = capsys.readouterr().err
+    assert code == 3 and "model.npz" in printed and "damaged, cut off" in printed
     assert listing(tmp_path) == files
     same = [np.array_equal(a, w.numpy()) for a, w in zip(before, target.weights, strict=True)]
     assert all(same)
@@ -140,7 +140,7 @@ def test_a_framework_that_is_missing(module, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "more", "code", "told"),
+    ("source", "target", "more", "code", "message"),
     [
         ("none.npz", "{}:target", [], 2, "There is no file 'none.npz'; a model is named as"),
         ("{}", "{}:target", [], 2, "a model is named as package.module:attribute"),
@@ -158,13 +158,13 @@ def test_a_framework_that_is_missing(module, tmp_path, monkeypatch, capsys):
     ],
 )
 def test_words_that_name_what_is_not_there(
-    module, weights, tmp_path, capsys, source, target, more, code, told
+    module, weights, tmp_path, capsys, source, target, more, code, message
 ):
     files = listing(tmp_path)
     words = [word.format(module) for word in (source, target, *more)]
     assert main(["transfer", *words]) == code
     printed = capsys.readouterr()
-    assert told in printed.err and printed.out == ""
+    assert message in printed.err and printed.out == ""
     assert listing(tmp_path) == files
 
 
@@ -174,7 +174,7 @@ def test_a_model_for_the_source_is_for_files_only():
         parity.transfer(source, torch.nn.Linear(4, 3), INPUTS, source_model=source)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_changed(monkeypatch):
+def test_a_disk_without_room_is_reported_before_anything_is_changed(monkeypatch):
     source, target, inputs = nets.both(nets.TRUNKS, "torch", "keras", INPUTS)
     before = nets.contents(target)
 
@@ -199,10 +199,10 @@ def test_a_map_decides_for_a_file_too(module, weights, tmp_path, capsys):
     assert np.array_equal(target.weights[0].numpy(), kernel)
     assert not any(np.any(w.numpy()) for w in target.weights[1:])
     assert "left over in model.npz" in capsys.readouterr().out
-    for change, told in [
+    for change, message in [
         ({"source": ["nowhere"]}, "the file has no tensor nowhere"),
         ({"source": ["2.weight"]}, r"2.weight \(2, 6\) does not fit"),
         ({"target": ["nowhere"]}, "the target has no kernel made of"),
     ]:
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=message):
             parity.transfer(weights, target, map={"pairs": [{**pairs[0], **change}]})

@@ -374,8 +374,10 @@ def test_keras_models(tmp_path: Path, file: str) -> None:
     other = keras_model() if file == "m.weights.h5" else keras.models.load_model(new)
     if file == "m.weights.h5":
         other.load_weights(new)
-    for ours, theirs in zip(model.weights, other.weights, strict=True):
-        assert np.array_equal(np.asarray(ours) + np.asarray(ours).dtype.type(1), np.asarray(theirs))
+    for source, target in zip(model.weights, other.weights, strict=True):
+        assert np.array_equal(
+            np.asarray(source) + np.asarray(source).dtype.type(1), np.asarray(target)
+        )
 
 
 def test_a_packed_keras_file(tmp_path: Path) -> None:
@@ -523,7 +525,7 @@ def test_onnx(tmp_path: Path) -> None:
     onnx.checker.check_model(onnx.load(tmp_path / "n.onnx"))
 
 
-def test_onnx_numbers_outside_the_file(tmp_path: Path) -> None:
+def test_onnx_values_outside_the_file(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     folder = tmp_path / "model"
     folder.mkdir()
@@ -673,7 +675,7 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
 def test_a_damaged_heap_does_not_hang_the_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of its free rest the size is 0: the HDF5 library looks for the next object for ever."""
+    """Its remaining free space has size 0: the HDF5 library looks for the next object for ever."""
     monkeypatch.setattr(subprocess_probe, "_WALL_SECONDS", 4)
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "m.h5")
     data = bytearray((tmp_path / "m.h5").read_bytes())
@@ -781,7 +783,7 @@ def test_files_that_hold_no_weights(
     assert str(path) in str(raised.value)
 
 
-def test_the_content_tells_the_format(tmp_path: Path) -> None:
+def test_the_content_determines_the_format(tmp_path: Path) -> None:
     for kind in ("npz", "torch", "keras-h5"):
         write_weights(tmp_path / "w.weights", {"a/w": np.ones(2)}, format=kind)
         shutil.copy(tmp_path / "w.weights", tmp_path / "w.onnx")
@@ -859,7 +861,7 @@ def _sources(folder: Path, kind: str) -> WeightFile:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [*WRITTEN, "keras", "onnx", "old torch"])
 def test_damaged_files_give_arrays_or_a_clear_error(tmp_path: Path, kind: str) -> None:
-    """Formats with checksums notice it; others may not, but nothing else may come of it."""
+    """Formats with checksums notice it; others may not, but nothing else may result."""
     _sources(tmp_path, kind)
     files = {file: file.read_bytes() for file in tmp_path.iterdir()}
     path = next(iter(files)) if len(files) == 1 else tmp_path / WRITTEN[kind][0]
@@ -929,7 +931,7 @@ def test_a_write_that_fails_at_its_end_leaves_the_old_file(
 
 
 def test_arrays_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
-    """The headers tell shapes; an array that is not asked for may even be damaged."""
+    """The headers state shapes; an array that is not asked for may even be damaged."""
     many = 10_000
     write_weights(tmp_path / "w.npz", {"good": np.ones(many), "bad": np.full(many, 7.0)})
     data = (tmp_path / "w.npz").read_bytes()
@@ -967,7 +969,7 @@ def test_the_directory_of_an_archive_of_many_arrays_is_read_once(
 
 
 def calls_of(function: Callable[..., Any], *arguments: Any) -> int:
-    """How many functions of Python's it calls: work that no clock has to measure."""
+    """How many Python functions it calls: work that no clock has to measure."""
     calls = 0
 
     def count(_: object, event: str, __: object) -> None:
@@ -1010,6 +1012,6 @@ def test_a_file_with_a_large_config_is_read(tmp_path: Path, config: Any) -> None
     large = tmp_path / "large.keras"
     with zipfile.ZipFile(tmp_path / "small.keras") as small, zipfile.ZipFile(large, "w") as other:
         for name in small.namelist():
-            told = json.dumps(config) if name == "config.json" else small.read(name)
-            other.writestr(name, told)
+            written = json.dumps(config) if name == "config.json" else small.read(name)
+            other.writestr(name, written)
     assert sorted(one.shape for one in read_weights(large).entries.values()) == [(3,), (4, 3)]

@@ -14,7 +14,7 @@ from torch import nn
 import parity
 
 
-def numbers(*shape: int) -> np.ndarray:
+def values(*shape: int) -> np.ndarray:
     return np.random.default_rng(list(shape)).normal(size=shape).astype(np.float32)
 
 
@@ -49,7 +49,7 @@ class KerasDecoder(keras.Model):
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_an_attention_in_a_loop(steps: int) -> None:
-    given = (numbers(6, 7, 5), numbers(6, 7, 6), numbers(6, 4), numbers(6, 4))
+    given = (values(6, 7, 5), values(6, 7, 6), values(6, 4), values(6, 4))
     source, target = TorchDecoder(steps), KerasDecoder(steps)
     result = parity.transfer(source, target, given)
     assert result.verdict == "parity", str(result)
@@ -80,13 +80,13 @@ class KerasAttention(keras.Model):
 
 @pytest.mark.parametrize("keys", [5, 7], ids=["as many keys", "more keys"])
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_queries_are_told_from_keys(dropout: float, keys: int) -> None:
+def test_queries_are_distinguished_from_keys(dropout: float, keys: int) -> None:
     torch.manual_seed(0)
-    ours, theirs = TorchAttention(dropout), KerasAttention(dropout)
-    given = (numbers(4, 5, 12), numbers(4, keys, 12))
-    result = parity.transfer(ours, theirs, given)
+    source, target = TorchAttention(dropout), KerasAttention(dropout)
+    given = (values(4, 5, 12), values(4, keys, 12))
+    result = parity.transfer(source, target, given)
     assert result.verdict == "parity", str(result)
-    assert parity.transfer(theirs, TorchAttention(dropout), given).verdict == "parity"
+    assert parity.transfer(target, TorchAttention(dropout), given).verdict == "parity"
 
 
 class TorchRefiner(nn.Module):
@@ -121,7 +121,7 @@ class KerasRefiner(keras.Model):
 
 def test_a_network_in_a_loop() -> None:
     torch.manual_seed(0)
-    ours, theirs = TorchRefiner(), KerasRefiner()
-    result = parity.transfer(ours, theirs, (numbers(3, 5, 4), numbers(3, 6)))
+    source, target = TorchRefiner(), KerasRefiner()
+    result = parity.transfer(source, target, (values(3, 5, 4), values(3, 6)))
     assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
     assert {row.role for row in result.table.rows} == {"kernel", "bias", "gamma", "beta"}

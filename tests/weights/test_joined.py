@@ -151,7 +151,7 @@ def test_places_are_no_weights():
 
 
 class Tied(torch.nn.Module):
-    """The kernel of its layer stands beside what the layer gives: one part, not two."""
+    """The kernel of its layer is beside what the layer gives: one part, not two."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ def test_what_a_layer_multiplies_by_is_known_by_that():
 
 
 class TorchBesideAnAction(torch.nn.Module):
-    """An image's features, flattened, beside what an action was made to."""
+    """An image's features, flattened, beside what an action was turned into."""
 
     def __init__(self, makes, width):
         super().__init__()
@@ -216,8 +216,8 @@ BESIDE = {
 @pytest.mark.parametrize("case", BESIDE)
 @pytest.mark.parametrize("turned", [False, True])
 def test_pixels_are_followed_beside_what_is_made_in_another_way(case, turned):
-    ours, theirs, width = BESIDE[case]
-    models = [TorchBesideAnAction(ours, width), KerasBesideAnAction(theirs)]
+    source, target, width = BESIDE[case]
+    models = [TorchBesideAnAction(source, width), KerasBesideAnAction(target)]
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(6, 8, 8, 3)).astype("f"), rng.integers(0, 5, 6)
     models[1](*inputs)

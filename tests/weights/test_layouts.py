@@ -1,4 +1,4 @@
-"""Layouts of images that nobody told: found out by running, and never guessed past a failure."""
+"""Layouts of images that nobody stated: found out by running, and never guessed past a failure."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def pair(source, target):
 
 @pytest.mark.parametrize("other", ["torch", "chainer"])
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("told", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("stated", [(), (0,), (1,), (0, 1)])
 @pytest.mark.parametrize("given", [True, False])
-def test_layouts_that_are_not_told(other, turned, told, given):
+def test_layouts_that_are_not_stated(other, turned, stated, given):
     names = ("keras", other) if turned else (other, "keras")
-    models = [m if n in told else parity.wrap(m.obj) for n, m in enumerate(pair(*names))]
+    models = [m if n in stated else parity.wrap(m.obj) for n, m in enumerate(pair(*names))]
     inputs = (NHWC if turned else NCHW) if given else None
     result = parity.transfer(*models, inputs=inputs)
     assert result.verdict == "parity"
     found = [note for note in result.table.notes if note.startswith("images: ")]
-    if len(told) == 2 or (0 if turned else 1) not in told:
-        assert len(found) == (0 if len(told) == 2 else 1)
+    if len(stated) == 2 or (0 if turned else 1) not in stated:
+        assert len(found) == (0 if len(stated) == 2 else 1)
 
 
 def test_a_model_that_fails_in_every_layout_says_so_and_stays():

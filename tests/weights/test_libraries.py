@@ -17,7 +17,7 @@ HIDDEN = "EmpiricalNormalization"
 # Chainer's LowerTriangularMatrix has no float64: what rounding leaves there may stay unproved.
 UNPROVED = "FCQuadraticStateQFunction"
 TOLD = [name for name in libraries.PAIRS if name != HIDDEN]
-# What a file alone does not tell: cells, kernels of two tensors, a variance of no layer.
+# What a file alone does not show: cells, kernels of two tensors, a variance of no layer.
 IN_FILES = [
     name
     for name in TOLD
@@ -73,19 +73,19 @@ def test_the_epsilons_as_shipped_differ_and_can_be_taken_up():
             module.eps = 1e-5
     result = parity.transfer(source, target, inputs=inputs)
     assert result.verdict == "diverged"
-    told = [note for note in result.table.notes if note.startswith("epsilon: 2e-05")]
-    assert len(told) == 2
+    notes = [note for note in result.table.notes if note.startswith("epsilon: 2e-05")]
+    assert len(notes) == 2
     adapted = parity.transfer(source, target, inputs=inputs, adapt_variances=True)
     assert adapted.verdict == "parity"
 
 
 def test_what_pfrl_does_not_construct():
-    """Left out above; whoever mends it in PFRL finds it here."""
+    """Left out above; whoever fixes it in PFRL finds it here."""
     with pytest.raises(NotImplementedError):
         pfrl.q_functions.FCLSTMSAQFunction(7, 3, 11, 2)
     with pytest.raises(TypeError, match="unexpected keyword argument 'model'"):
         pfrl.q_functions.SingleModelStateActionQFunction(pfrl.nn.MLP(10, 1, (11,)))
     for name in ("MellowmaxPolicy", "FCBNQuadraticStateQFunction"):
-        ours = chainerrl.policies, chainerrl.q_functions
-        assert any(hasattr(one, name) for one in ours)
+        source = chainerrl.policies, chainerrl.q_functions
+        assert any(hasattr(one, name) for one in source)
         assert not any(hasattr(one, name) for one in (pfrl.policies, pfrl.q_functions))

@@ -26,7 +26,7 @@ def drawn(*shape: int) -> Any:
     return RNG.normal(size=shape).astype("f")
 
 
-# One gate in two forms that are equal in numbers and in no operation: nothing tells the partners.
+# One gate in two forms, equal in values and in no operation: nothing determines the partners.
 # Of two gates with scales of one size, not even what is left over does.
 
 
@@ -93,24 +93,24 @@ GATES = {"tf": TensorFlowGate, "keras": KerasGate, "chainer": ChainerGate}
 each_gate = pytest.mark.parametrize("name", GATES)
 
 
-OURS = ("alpha", "beta", "square")
+NAMES = ("alpha", "beta", "square")
 
 
 def named(result: Any) -> list[str]:
     """The target's names of what the source calls alpha, beta and square."""
     left = result.table.left
-    assert len(left[1]) == 3 and sorted(left[0]) == [*OURS], str(result)
+    assert len(left[1]) == 3 and sorted(left[0]) == [*NAMES], str(result)
     return sorted(left[1], key=lambda one: one.split(":")[0].rpartition("/")[2])
 
 
 def entries(names: list[str]) -> list[dict[str, Any]]:
-    own = zip(OURS, names, strict=True)
+    own = zip(NAMES, names, strict=True)
     return [{"role": "weight", "source": [one], "target": [other]} for one, other in own]
 
 
 @each_gate
 def test_a_map_pairs_what_the_tool_does_not(name: str) -> None:
-    """The square is written as it is or transposed: running both tells which."""
+    """The square is written as it is or transposed: running both decides which."""
     source, target = TorchGate(), nets.shuffled(GATES[name](), INPUTS)
     first = parity.transfer(source, target, INPUTS)
     assert first.verdict == "diverged" and not first.written
@@ -144,21 +144,21 @@ def test_parity_does_not_hide_what_was_not_moved(name: str) -> None:
     assert result.verdict == "unverified" and result.written
     assert result.hints[0].startswith("no partner was found for ")
     note = next(note for note in result.table.notes if "were not moved" in note)
-    assert all(one in note for one in (*names, *OURS))
+    assert all(one in note for one in (*names, *NAMES))
 
 
 @each_gate
-def test_what_has_the_numbers_already_needs_no_moving(name: str) -> None:
+def test_what_has_the_values_already_needs_no_moving(name: str) -> None:
     source, target = TorchGate(), nets.shuffled(GATES[name](), INPUTS)
     names = named(parity.transfer(source, target, INPUTS))
-    numbers = [getattr(source, name).detach().numpy().T for name in OURS]
+    numbers = [getattr(source, name).detach().numpy().T for name in NAMES]
     held = dict(zip(names, numbers, strict=True))
     for tensor in parity.frameworks.load(target.framework).tensors(target.obj):
         tensor.write(held[tensor.name])
     assert parity.transfer(source, target, INPUTS).verdict == "parity"
 
 
-def test_axes_are_taken_as_told() -> None:
+def test_axes_are_taken_as_stated() -> None:
     source, target = TorchGate(), nets.shuffled(TensorFlowGate(), INPUTS)
     pairs = entries(named(parity.transfer(source, target, INPUTS)))
     pairs[2]["axes"] = [0, 1]
@@ -191,7 +191,7 @@ def test_an_error_lists_what_there_is() -> None:
     source, target = TorchGate(), nets.shuffled(TensorFlowGate(), INPUTS)
     alpha, _, square = named(parity.transfer(source, target, INPUTS))
     entry = {"role": "weight", "source": ["alpha"], "target": [alpha]}
-    told = {
+    messages = {
         r"the source has no weight made of \['alhpa'\]. No tensor is called alhpa; there are alpha "
         r"\(3 in all\)": {"source": ["alhpa"]},
         r"the target has no weight made of \['z'\]. .*there are ": {"target": ["z"]},
@@ -202,7 +202,7 @@ def test_an_error_lists_what_there_is() -> None:
         r"scale made of alpha. One tensor with one": {"source": ["alpha", "square"]},
         r"pair 1 is .*A map is": {"axes": ["x"]},
     }
-    for words, change in told.items():
+    for words, change in messages.items():
         with pytest.raises(UsageError, match=words):
             parity.transfer(source, target, INPUTS, map={"pairs": [{**entry, **change}]})
 
@@ -220,7 +220,7 @@ def test_the_roles_need_not_be_the_tools_own() -> None:
 
 
 def test_a_map_for_a_file_needs_the_axes_of_a_square(tmp_path: Any) -> None:
-    held = dict(zip(OURS, (drawn(5), drawn(5), drawn(5, 5)), strict=True))
+    held = dict(zip(NAMES, (drawn(5), drawn(5), drawn(5, 5)), strict=True))
     np.savez(tmp_path / "gate.npz", **held)
     target = nets.shuffled(TensorFlowGate(), INPUTS)
     pairs = entries(named(parity.transfer(TorchGate(), target, INPUTS)))

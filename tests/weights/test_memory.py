@@ -1,4 +1,4 @@
-"""What keeps a transfer small: weights that are told by strides, and never kept in float64."""
+"""What keeps a transfer small: weights recognised by their strides, and never kept in float64."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sides():
             yield Side(adapter.record(model, given), adapter.tensors(model.obj), {})
 
 
-def test_strides_tell_what_addresses_tell():
+def test_strides_show_what_addresses_show():
     seen = 0
     for side in sides():
         for part in side.all_parts():
@@ -43,7 +43,7 @@ def test_strides_tell_what_addresses_tell():
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_no_weight_is_kept_in_float64(bias):
-    """Torch transposes each weight before its product; a replay makes that anew."""
+    """Torch transposes each weight before its product; a replay does that again."""
     width = 300  # more than 2**16 elements
     model = nets.parity.wrap(
         torch.nn.Sequential(*(torch.nn.Linear(width, width, bias=bias) for _ in range(3)))
@@ -57,7 +57,7 @@ def test_no_weight_is_kept_in_float64(bias):
     weights = [layer.weight.detach().numpy() for layer in model.obj]
     for value, weight in zip(moved, weights, strict=True):
         assert value in run and np.array_equal(run.array(value), weight.T.astype("d"))
-    # what stands in a weight's place is seen by what is made of it
+    # what replaces a weight is seen by what is computed from it
     first = tape.ops[0].inputs[0]
     other = tape.replay("float64", {first: np.zeros((width, width))}, base=run)
     assert not other.array(moved[0]).any() and run.array(moved[0]).any()

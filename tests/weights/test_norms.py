@@ -56,15 +56,15 @@ def test_one_channel_and_several_with_the_same_momentum(source, target, width):
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_another_momentum_is_told_in_both_conventions(source, target):
+def test_another_momentum_is_stated_in_both_conventions(source, target):
     words = {"torch": "momentum {:g} in torch", "chainer": "decay {:g} in chainer"}
     words["keras"] = "momentum {:g} in tensorflow"
     shown = [
         words[name].format(1 - kept if name == "torch" else kept)
         for name, kept in ((source, 0.9), (target, 0.99))
     ]
-    (told,) = transferred(source, target, 5, (0.9, 0.99))
-    assert f"leaves 0.9 ({shown[0]}) in the source, 0.99 ({shown[1]}) in the target" in told
+    (note,) = transferred(source, target, 5, (0.9, 0.99))
+    assert f"leaves 0.9 ({shown[0]}) in the source, 0.99 ({shown[1]}) in the target" in note
 
 
 def test_a_cumulative_average_has_no_momentum():
@@ -77,7 +77,7 @@ def trained(wrapped):
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_statistics_that_training_does_not_read_are_written_too(source, target):
-    """A batch of training is normalised by its own: the models agree whatever theirs are."""
+    """Training uses the statistics of the batch: the models agree whatever theirs are."""
     models = [nets.shuffled(MAKERS[name](5, 0.9), INPUTS) for name in (source, target)]
     result = parity.transfer(*map(trained, models), INPUTS)
     assert result.verdict == "parity", f"{result}\n{result.report}"

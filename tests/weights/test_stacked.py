@@ -19,7 +19,7 @@ F, L = chainer.functions, chainer.links
 X = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
 
 
-class TorchApart(nn.Module):
+class TorchSeparate(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.body, self.mean, self.log_std = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 2)
@@ -40,7 +40,7 @@ class TorchStacked(nn.Module):
 
 
 class KerasStacked(keras.Model):
-    """Its halves stand the other way round."""
+    """Its halves are in the other order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class KerasStacked(keras.Model):
         return mean, keras.ops.exp(log_std)
 
 
-class TensorFlowApart(tf.Module):
+class TensorFlowSeparate(tf.Module):
     def __init__(self) -> None:
         super().__init__()
         draw = np.random.default_rng(1)
@@ -75,14 +75,17 @@ class ChainerStacked(chainer.Chain):
         return mean, F.exp(log_std)
 
 
-APART, STACKED = (TorchApart, TensorFlowApart), (TorchStacked, KerasStacked, ChainerStacked)
+SEPARATE, STACKED = (
+    (TorchSeparate, TensorFlowSeparate),
+    (TorchStacked, KerasStacked, ChainerStacked),
+)
 
 
 @pytest.mark.parametrize("stacked", STACKED)
-@pytest.mark.parametrize("apart", APART)
+@pytest.mark.parametrize("separate", SEPARATE)
 @pytest.mark.parametrize("there", [True, False], ids=["stack", "split"])
-def test_heads(apart: Any, stacked: Any, there: bool) -> None:
-    source, target = (apart(), stacked()) if there else (stacked(), apart())
+def test_heads(separate: Any, stacked: Any, there: bool) -> None:
+    source, target = (separate(), stacked()) if there else (stacked(), separate())
     result = parity.transfer(source, target, X)
     assert result.verdict == "parity", str(result)
     assert result.table.left == ((), ())
@@ -124,18 +127,18 @@ def test_a_layer_of_more_units_is_no_stack() -> None:
             both = self.out(torch.relu(self.body(x)))
             return both[:, :2], both[:, 2:4].exp()
 
-    result = parity.transfer(TorchApart(), Wider(), X)
+    result = parity.transfer(TorchSeparate(), Wider(), X)
     assert result.verdict == "diverged" and not result.written
     assert result.table.left[1] == ("out.weight", "out.bias")
 
 
 def test_another_split_is_no_stack() -> None:
-    """As many units in all, but each piece goes elsewhere: no order of them leads to parity."""
+    """As many units in total, but each piece goes elsewhere: no order of them leads to parity."""
 
     class Interleaved(TorchStacked):
         def forward(self, x: Any) -> Any:
             both = self.out(torch.relu(self.body(x))).reshape(-1, 2, 2)
             return both[..., 0], both[..., 1].exp()
 
-    result = parity.transfer(TorchApart(), Interleaved(), X)
+    result = parity.transfer(TorchSeparate(), Interleaved(), X)
     assert result.verdict == "diverged" and not result.written

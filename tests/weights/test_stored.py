@@ -63,7 +63,7 @@ def test_what_keras_2_writes(tmp_path, target):
 
 
 @pytest.mark.parametrize(("source", "target"), [one for one in EVERY if one[0] != "chainer"])
-def test_trunks_of_the_same_shapes_are_told_apart_by_their_names(tmp_path, source, target):
+def test_trunks_of_the_same_shapes_are_distinguished_by_their_names(tmp_path, source, target):
     inputs = RNG.normal(size=(3, 4)).astype("f")
     result, report = through_file(tmp_path, nets.TRUNKS, source, target, inputs)
     assert report.verdict == "parity", f"{result}\n{report}"
@@ -71,11 +71,11 @@ def test_trunks_of_the_same_shapes_are_told_apart_by_their_names(tmp_path, sourc
 
 
 @pytest.mark.parametrize("target", ["torch", "keras"])
-def test_names_that_tell_nothing_are_taken_in_their_order_and_told(tmp_path, target):
+def test_names_that_say_nothing_are_taken_in_their_order_and_reported(tmp_path, target):
     inputs = RNG.normal(size=(3, 4)).astype("f")
     result, _ = through_file(tmp_path, nets.TRUNKS, "chainer", target, inputs)
-    told = "taken in the order of their names; give the source's model too"
-    assert sum(told in note for note in result.table.notes) == 2
+    words = "taken in the order of their names; give the source's model too"
+    assert sum(words in note for note in result.table.notes) == 2
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -171,9 +171,9 @@ def test_a_file_alone_is_converted_and_not_called_proved(saved):
     assert any("not proved" in note for note in result.table.notes)
     permuted = [row for row in result.table.rows if "permuted" in row.done]
     assert [row.source for row in permuted] == [("0/3/W",)] and "(7,7,12)" in permuted[0].done
-    ours, theirs = model(images).array, target.obj(images.transpose(0, 2, 3, 1)).numpy()
-    assert (ours.argmax(1) == theirs.argmax(1)).all()
-    np.testing.assert_allclose(ours, theirs, atol=1e-5 * np.abs(ours).max())
+    expected, found = model(images).array, target.obj(images.transpose(0, 2, 3, 1)).numpy()
+    assert (expected.argmax(1) == found.argmax(1)).all()
+    np.testing.assert_allclose(expected, found, atol=1e-5 * np.abs(expected).max())
 
 
 def test_a_file_with_its_model_is_proved(saved):
@@ -183,7 +183,7 @@ def test_a_file_with_its_model_is_proved(saved):
     assert len(result.table.rows) == 10
 
 
-def test_a_file_that_contradicts_the_model_is_told(saved):
+def test_a_file_that_contradicts_the_model_is_reported(saved):
     _, path, _ = saved
     with np.load(path) as loaded:
         arrays = dict(loaded)
@@ -191,6 +191,6 @@ def test_a_file_that_contradicts_the_model_is_told(saved):
     arrays["1/W"] = np.zeros((20, 9), "f")
     np.savez(path, **arrays)
     result = parity.transfer(path, keras_nature())
-    told = " ".join(result.table.notes)
-    assert "0/2/W is (12, 12, 4, 4)" in told and "takes only (12, 12, 3, 3)" in told
-    assert "1/W is (20, 9), where last/kernel takes only (9, 20)" in told
+    notes = " ".join(result.table.notes)
+    assert "0/2/W is (12, 12, 4, 4)" in notes and "takes only (12, 12, 3, 3)" in notes
+    assert "1/W is (20, 9), where last/kernel takes only (9, 20)" in notes

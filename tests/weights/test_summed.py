@@ -20,11 +20,11 @@ chainer = import_chainer()
 F, L = chainer.functions, chainer.links
 
 
-def numbers(*shape: int) -> np.ndarray:
+def values(*shape: int) -> np.ndarray:
     return np.random.default_rng(list(shape)).normal(size=shape).astype(np.float32)
 
 
-INPUTS = numbers(3, 4), numbers(3, 5)
+INPUTS = values(3, 4), values(3, 5)
 
 
 class Torch(nn.Module):
@@ -53,7 +53,7 @@ class Chainer(chainer.Chain):
         super().__init__()
         with self.init_scope():
             self.a, self.b = L.Linear(4, 6, nobias=True), L.Linear(5, 6, nobias=True)
-            self.bias, self.out = chainer.Parameter(numbers(6)), L.Linear(6, 2)
+            self.bias, self.out = chainer.Parameter(values(6)), L.Linear(6, 2)
 
     def forward(self, x: Any, y: Any) -> Any:
         added = self.a(x) + self.b(y)
@@ -66,9 +66,9 @@ class TensorFlow(tf.Module):
     def __init__(self, between: bool) -> None:
         super().__init__()
         self.between = between
-        self.w, self.u = tf.Variable(numbers(4, 6)), tf.Variable(numbers(5, 6))
-        self.b, self.k = tf.Variable(numbers(6)), tf.Variable(numbers(6, 2))
-        self.c = tf.Variable(numbers(2))
+        self.w, self.u = tf.Variable(values(4, 6)), tf.Variable(values(5, 6))
+        self.b, self.k = tf.Variable(values(6)), tf.Variable(values(6, 2))
+        self.c = tf.Variable(values(2))
 
     def __call__(self, x: Any, y: Any) -> Any:
         one, other = x @ self.w, y @ self.u
@@ -90,15 +90,15 @@ WAYS: dict[str, Callable[[], Any]] = {
 RING = [*itertools.pairwise(WAYS), *itertools.pairwise(reversed(WAYS))]  # each in both directions
 
 
-@pytest.mark.parametrize(("ours", "theirs"), RING)
-def test_all_biases_are_written(ours: str, theirs: str) -> None:
-    source, target = WAYS[ours](), WAYS[theirs]()
+@pytest.mark.parametrize(("first", "second"), RING)
+def test_all_biases_are_written(first: str, second: str) -> None:
+    source, target = WAYS[first](), WAYS[second]()
     for model in (source, target):
         if isinstance(model, keras.Model):
             model(*INPUTS)
     if isinstance(source, keras.Model):
         for variable in source.variables:
-            variable.assign(numbers(*variable.shape))
+            variable.assign(values(*variable.shape))
     result = parity.transfer(source, target, INPUTS)
     assert result.verdict == "parity", str(result)
     assert result.table.left == ((), ())

@@ -69,7 +69,7 @@ def test_lstm(source, target):
     given = nets.both(nets.LSTMS, source, target, RNG.normal(size=(3, 5, 4)).astype("f"))
     result = parity.transfer(*given)
     assert result.verdict == "parity"
-    two_biases = {source, target} == {"torch", "chainer"}  # which are kept apart
+    two_biases = {source, target} == {"torch", "chainer"}  # which are kept separate
     assert len(result.table.rows) == (10 if two_biases else 8)
 
 
@@ -141,7 +141,7 @@ def test_a_file_of_convolutions_of_one_pixel(tmp_path):
     assert same(convolutions.state_dict().values(), target.state_dict().values())
 
 
-def test_what_is_alike_is_settled_by_running_and_told():
+def test_what_is_alike_is_settled_by_running_and_reported():
     inputs = RNG.normal(size=(3, 4)).astype("f")
     models = [nets.shuffled(nets.Difference(swapped), inputs) for swapped in (False, True)]
     result = parity.transfer(*models, inputs)
@@ -198,7 +198,7 @@ def test_a_map_in_toml(tmp_path):
         parity.transfer(source, fresh, inputs, map=tmp_path / "none.toml")
 
 
-def test_models_of_other_structure_diverge_and_tell_what_is_left():
+def test_models_of_other_structure_diverge_and_what_is_left_is_reported():
     inputs = RNG.normal(size=(3, 4)).astype("f")
     source = nets.shuffled(torch.nn.Sequential(torch.nn.Linear(4, 3)), inputs)
     deeper = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Linear(5, 3))
@@ -210,7 +210,7 @@ def test_models_of_other_structure_diverge_and_tell_what_is_left():
     assert same(before, nets.contents(target))
 
 
-def test_the_table_tells_what_copying_by_position_does():
+def test_the_table_shows_what_copying_by_position_does():
     given = nets.both(nets.IMAGES, "torch", "keras", images_of(11), images=True)
     table = parity.transfer(*given).table
     assert table.by_position == "by position the copy fails at slot 0: (7,1) into (3,3,3,4)"
@@ -220,12 +220,12 @@ def test_the_table_tells_what_copying_by_position_does():
     sources = [tensor.name for tensor in nets.load("torch").tensors(given[0].obj)]
     targets = [tensor.name for tensor in nets.load("tensorflow").tensors(given[1].obj)]
     pairs = {row.source[0]: row.target[0] for row in table.rows}
-    told = [None if at is None else targets[at] for at in table.indices]
-    assert told == [pairs.get(name) for name in sources]
+    partners = [None if at is None else targets[at] for at in table.indices]
+    assert partners == [pairs.get(name) for name in sources]
     json.dumps(table.to_dict())
 
 
-def test_inputs_are_drawn_where_a_model_tells_its_shapes():
+def test_inputs_are_drawn_where_a_model_states_its_shapes():
     inputs = RNG.normal(size=(3, 4)).astype("f")
     source = nets.shuffled(nets.TorchTrunks(), inputs)
     target = nets.shuffled(nets.keras_trunks(), inputs)
@@ -235,7 +235,7 @@ def test_inputs_are_drawn_where_a_model_tells_its_shapes():
 
 
 @pytest.mark.parametrize("epsilons", [(2e-3, 1e-5), (1e-5, 2e-3)])
-def test_another_epsilon_is_told_and_taken_up_where_asked(epsilons):
+def test_another_epsilon_is_reported_and_taken_up_where_asked(epsilons):
     nn = torch.nn
     inputs = RNG.normal(size=(3, 4)).astype("f")
     makers = [lambda e=e: nn.Sequential(nn.BatchNorm1d(4, eps=e)).eval() for e in epsilons]
@@ -313,7 +313,7 @@ def test_scales_and_shifts_that_belong_to_no_layer(turned):
     assert [row.role for row in result.table.rows] == ["scale", "shift", "shift"]
 
 
-def test_inventory_tells_roles_sharing_and_dead_tensors():
+def test_the_inventory_states_roles_sharing_and_dead_tensors():
     model = nets.TorchTrunks()
     model.p[2].weight = model.v[2].weight
     model.unused = torch.nn.Linear(2, 2)
@@ -336,7 +336,7 @@ class TwoHeads(torch.nn.Module):
         return {"logits": self.pi(torch.tanh(self.trunk(x))), "value": value[:, 0]}
 
 
-def test_inventory_tells_what_each_output_depends_on_and_shares():
+def test_the_inventory_states_what_each_output_depends_on_and_shares():
     found = parity.inventory(TwoHeads(), RNG.normal(size=(3, 4)).astype("f"))
     table = str(found).split("\n\n")[2].splitlines()
     assert [re.split("  +", line) for line in table] == [
@@ -353,7 +353,7 @@ def test_inventory_tells_what_each_output_depends_on_and_shares():
     }
 
 
-def test_inventory_tells_outputs_that_share_nothing():
+def test_the_inventory_states_outputs_that_share_nothing():
     model = TwoHeads(torch.nn.Linear(4, 6))
     text = str(parity.inventory(model, np.ones((3, 4), "f")))
     assert "value   4 tensors of value_trunk, v  nothing" in text
@@ -369,7 +369,7 @@ def test_inventory_of_one_output_needs_no_table_of_them():
     assert "shares" not in str(found)
 
 
-def test_inventory_tells_of_names_that_collide():
+def test_the_inventory_states_names_that_collide():
     inputs = layers.Input((4,))
     inner = [
         keras.Sequential([layers.Input((4,)), layers.Dense(4, name="d")], name=f"s{n}")
@@ -395,7 +395,7 @@ class Colliding(keras.layers.Layer):
         return keras.ops.sigmoid(x @ self.gate) * keras.ops.tanh(x @ self.own)
 
 
-def test_weights_of_one_name_are_told_apart():
+def test_weights_of_one_name_are_distinguished():
     class Gated(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -439,12 +439,14 @@ def test_the_layer_norm_of_keras_2(epsilon):
     result = parity.transfer(norm, target, inputs=inputs)
     assert [row.role for row in result.table.rows] == ["gamma", "beta"]
     assert result.verdict == ("parity" if epsilon == target.eps else "diverged"), str(result.report)
-    told = [str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences]
-    assert told == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
+    differences = [
+        str(one.text) for one in parity.structure(norm, target, inputs=inputs).differences
+    ]
+    assert differences == ([] if epsilon == target.eps else ["epsilon: 0.001 -> 1e-05"])
 
 
 def test_a_recurrence_behind_a_flatten():
-    """What enters it is permuted, though each framework takes the turns of its loop apart."""
+    """What enters it is permuted, though each framework splits the turns of its loop."""
 
     class Frames(torch.nn.Module):
         def __init__(self):

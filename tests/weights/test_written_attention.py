@@ -43,7 +43,7 @@ class TorchBlock(nn.Module):
         return self.out(x + self.attends(self.norm(x)))
 
 
-class TorchApart(TorchBlock):
+class TorchSeparate(TorchBlock):
     def made(self) -> None:
         self.q, self.k, self.v, self.p = (nn.Linear(WIDTH, WIDTH) for _ in "qkvp")
 
@@ -137,7 +137,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "keras, torch fused": (KerasBlock, TorchFused),
     "torch fused, torch": (TorchFused, TorchBlock),
     "torch fused, chainer": (TorchFused, ChainerBlock),
-    "masked": (TorchApart, lambda: TensorFlowBlock(causal=True)),
+    "masked": (TorchSeparate, lambda: TensorFlowBlock(causal=True)),
 }
 
 
@@ -157,5 +157,5 @@ def test_all_weights_move(case: str) -> None:
 
 
 def test_another_mask_is_a_divergence() -> None:
-    result = parity.transfer(TorchApart(), TensorFlowBlock(), X)
+    result = parity.transfer(TorchSeparate(), TensorFlowBlock(), X)
     assert result.verdict == "diverged" and not result.written

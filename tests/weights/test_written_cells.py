@@ -12,7 +12,7 @@ import parity
 from tests.weights import written_cells as w
 
 GRU, LSTM, RNN = (partial(w.TorchCell, kind) for kind in ("GRU", "LSTM", "RNN"))
-# As wide as the state too: by its width alone what enters is not told from the state.
+# As wide as the state too: by its width alone what enters is not distinguished from the state.
 WIDTHS = (6, w.UNITS)
 CASES = {
     "gru, split": (GRU, w.SplitGRU, 2),
@@ -42,12 +42,12 @@ def inputs_of(count: int, features: int, seed: int = 0) -> tuple[Any, ...]:
     ("case", "features"), [*((case, w.UNITS) for case in CASES), ("gru, split", 6), ("plain", 6)]
 )
 def test_all_weights_move(case: str, features: int) -> None:
-    source, target, count = CASES[case]
-    ours, theirs = source(features), target(features)
-    result = parity.transfer(ours, theirs, inputs_of(count, features))
+    make_source, make_target, count = CASES[case]
+    source, target = make_source(features), make_target(features)
+    result = parity.transfer(source, target, inputs_of(count, features))
     assert result.verdict == "parity", str(result)
     assert result.table.left == ((), ())
-    report = parity.compare(ours, theirs, inputs=inputs_of(count, features, seed=1))
+    report = parity.compare(source, target, inputs=inputs_of(count, features, seed=1))
     assert report.verdict == "parity", str(report)
 
 
@@ -83,8 +83,8 @@ def test_one_cell_for_several_agents() -> None:
     for features in WIDTHS:
         given = ([rng.normal(size=(5, width)).astype(np.float32) for _ in range(3)]
                  for width in (features, w.UNITS))  # fmt: skip
-        ours, theirs = w.SharedByAgents(features), w.WrittenForAgents(features)
-        result = parity.transfer(ours, theirs, tuple(map(tuple, given)))
+        source, target = w.SharedByAgents(features), w.WrittenForAgents(features)
+        result = parity.transfer(source, target, tuple(map(tuple, given)))
         assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
 
 
@@ -105,7 +105,7 @@ def test_a_loop_over_what_is_joined() -> None:
 
 
 def test_gates_in_another_order_are_read_by_what_they_do() -> None:
-    """The order differs between the two; what is told is the cell's arithmetic alone."""
+    """The order differs between the two; what is reported is the cell's arithmetic alone."""
     split, joined = w.SplitLSTM(6), w.JoinedLSTM(6)
     result = parity.transfer(split, joined, inputs_of(3, 6))
     assert result.verdict == "parity", str(result)

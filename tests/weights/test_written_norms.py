@@ -178,8 +178,8 @@ def test_a_layer_norm_by_hand_is_one(make: Any, norm: Any) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_two_layer_norms_by_hand_are_the_same(number: int) -> None:
-    (a, ours), (b, theirs) = LAYER_NORMS[number], LAYER_NORMS[-1 - number]
-    moved(a(ours, ("g", "b")), b(theirs, ("g", "b")), 6)
+    (a, source), (b, target) = LAYER_NORMS[number], LAYER_NORMS[-1 - number]
+    moved(a(source, ("g", "b")), b(target, ("g", "b")), 6)
 
 
 # --- norms by the mean of squares, and with statistics --------------------------------------------
@@ -227,13 +227,13 @@ def test_a_scale_that_is_one_more_is_another() -> None:
 
 
 def test_what_is_scaled_again_has_two_scales() -> None:
-    def ours(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
+    def source(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
         return torch_var_mean(x, g, b) * mean + var
 
-    def theirs(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
+    def target(x: Any, g: Any, b: Any, mean: Any, var: Any) -> Any:
         return tf_formula(x, g, b) * mean + var
 
-    result = moved(InTorch(ours, STATISTICS), InTensorFlow(theirs, STATISTICS), 8)
+    result = moved(InTorch(source, STATISTICS), InTensorFlow(target, STATISTICS), 8)
     roles = [row.role for row in result.table.rows]
     assert {*roles} == {"kernel", "bias", "gamma", "beta", "scale", "shift"}
 
@@ -267,9 +267,9 @@ FIXED = [
 def test_a_batch_norm_by_hand_is_one(make: Any, norm: Any) -> None:
     source = Named(nn.BatchNorm1d(WIDTH, eps=EPSILON))
     result = moved(source, make(norm, STATISTICS), 8)
-    told = {row.source[0]: row.target[0].split(":")[0] for row in result.table.rows}
+    partners = {row.source[0]: row.target[0].split(":")[0] for row in result.table.rows}
     names = ["norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"]
-    assert [told[name].rpartition("/")[2] for name in names] == list(STATISTICS)
+    assert [partners[name].rpartition("/")[2] for name in names] == list(STATISTICS)
 
 
 # --- norms without scale or shift -----------------------------------------------------------------
@@ -333,7 +333,7 @@ def test_images_without_scale_and_shift(wide: bool) -> None:
 
 
 class Last(nn.Module):
-    """A layer of torch's whose channels stand last."""
+    """A layer of torch's whose channels come last."""
 
     def __init__(self, own: Any) -> None:
         super().__init__()

@@ -266,7 +266,7 @@ def keras_words():
 
 
 class Difference(nn.Module):
-    """3a - 2b: both layers are alike, and only running both can tell which is which."""
+    """3a - 2b: both layers are alike, and only running both shows which is which."""
 
     def __init__(self, swapped):
         super().__init__()

@@ -1,6 +1,6 @@
 """Cells that are written out, one step at a time, as people write them in each framework.
 
-Each takes `x, h` or `x, h, c` and returns a head's numbers and the new state.
+Each takes `x, h` or `x, h, c` and returns a head's values and the new state.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ class LinearGRU(nn.Module):
         self.out = nn.Linear(UNITS, ACTIONS)
 
     def forward(self, x: Any, h: Any) -> Any:
-        ours, theirs = self.i2h(x).chunk(3, 1), self.h2h(h).chunk(3, 1)
-        r, z = (torch.sigmoid(ours[n] + theirs[n]) for n in (0, 1))
-        h = torch.lerp(torch.tanh(ours[2] + r * theirs[2]), h, z)
+        source, target = self.i2h(x).chunk(3, 1), self.h2h(h).chunk(3, 1)
+        r, z = (torch.sigmoid(source[n] + target[n]) for n in (0, 1))
+        h = torch.lerp(torch.tanh(source[2] + r * target[2]), h, z)
         return self.out(h), h
 
 

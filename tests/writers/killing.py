@@ -89,7 +89,7 @@ def _read_history(path: Path) -> list[str]:
 
 
 def _write_in_place(path: Path, text: str) -> None:
-    """As none of ours does: for a test of this file."""
+    """What no writer of parity does: for a test of this file."""
     with path.open("w", encoding="utf-8") as file:
         json.dump(_report(text).to_dict(), file)
 
@@ -166,7 +166,7 @@ def _at_byte(size: int) -> None:
 
 
 def crowd(writer: Writer, folder: Path, writers: int = 8, times: int = 4) -> list[str]:
-    """Several write one file at once, while it is read: what is in it in the end.
+    """Several write one file at once, while it is read: what it holds in the end.
 
     Raises:
         AssertionError: a reader found something else than a whole file.

@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._curves import Curve
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(6, 7)
+X = values(6, 7)
 ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)
-FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
+FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
 
 
 def network(activation):
@@ -21,7 +21,7 @@ def network(activation):
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 100.0])
 def test_slopes_are_solved_for(scale):
-    cause = told(
+    cause = cause_of(
         network(lambda x: F.leaky_relu(x, 0.01)),
         network(lambda x: torch.maximum(0.137 * x, x)),
         scale * X,
@@ -30,14 +30,14 @@ def test_slopes_are_solved_for(scale):
 
 
 def test_hard_sigmoid():
-    cause = told(network(F.hardsigmoid), network(lambda x: (0.2 * x + 0.5).clamp(0, 1)), X)
+    cause = cause_of(network(F.hardsigmoid), network(lambda x: (0.2 * x + 0.5).clamp(0, 1)), X)
     assert cause.kind == "hard-sigmoid-slope"
     assert cause.parameters["slope"] == pytest.approx((1 / 6, 0.2))
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0])
 def test_a_hard_sigmoid_of_several_steps(scale):
-    """On small inputs its clips cut nothing off, and its sum is the number that the line gives."""
+    """On small inputs its clips cut nothing off, and its sum is the value that the line gives."""
 
     def sixth(x):
         return torch.minimum(torch.maximum(x / 6 + 0.5, tensor(ZERO)), tensor(ONE))
@@ -45,12 +45,12 @@ def test_a_hard_sigmoid_of_several_steps(scale):
     def fifth(x):
         return torch.maximum(torch.minimum(0.2 * x + 0.5, tensor(ONE)), tensor(ZERO))
 
-    for ours, theirs in (
+    for reference, candidate in (
         (sixth, fifth),
         (fifth, sixth),
         (sixth, lambda x: (0.2 * x + 0.5).clamp(0, 1)),
     ):
-        cause = told(network(ours), network(theirs), scale * X)
+        cause = cause_of(network(reference), network(candidate), scale * X)
         assert cause is not None
         assert cause.kind == "hard-sigmoid-slope"
 
@@ -59,21 +59,21 @@ def test_variants_of_gelu():
     def tanh(x):
         return F.gelu(x, approximate="tanh")
 
-    cause = told(network(F.gelu), network(tanh), X)
+    cause = cause_of(network(F.gelu), network(tanh), X)
     assert (cause.kind, cause.parameters) == ("gelu-variant", {"kind": ("erf", "tanh")})
-    quick = told(network(tanh), network(lambda x: x * torch.sigmoid(1.702 * x)), X)
+    quick = cause_of(network(tanh), network(lambda x: x * torch.sigmoid(1.702 * x)), X)
     assert quick.parameters == {"kind": ("tanh", "sigmoid")}
 
 
 def test_kinds():
-    for ours, theirs, names in (
+    for reference, candidate, names in (
         (torch.relu, F.elu, ("relu", "elu")),
         (torch.tanh, lambda x: x / (1 + x.abs()), ("tanh", "softsign")),
         (F.silu, F.mish, ("silu", "mish")),
         (F.softplus, torch.exp, ("softplus", "exp")),
         (torch.relu, F.leaky_relu, ("relu", "leaky_relu")),
     ):
-        cause = told(network(ours), network(theirs), X)
+        cause = cause_of(network(reference), network(candidate), X)
         assert (cause.kind, cause.parameters) == ("activation-kind", {"kind": names})
 
 
@@ -90,7 +90,7 @@ def test_other_functions_are_not_named():
 
 
 def test_half_of_the_input_is_no_activation():
-    found = told(lambda x: torch.tanh(x), lambda x: torch.tanh(0.5 * x), X)
+    found = cause_of(lambda x: torch.tanh(x), lambda x: torch.tanh(0.5 * x), X)
     assert found is None or not found.kind.startswith(("activation", "hard"))
 
 
@@ -104,8 +104,8 @@ def test_a_slope_rounded_to_float32_is_no_other_slope():
 
 
 def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
-    """Where inputs are generated, fewer numbers may be selected than there were."""
-    w = tensor(numbers(16, 8))
+    """Where inputs are generated, fewer values may be selected than there were."""
+    w = tensor(values(16, 8))
 
     def guarded(least):
         def run(x):

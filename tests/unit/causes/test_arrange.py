@@ -1,4 +1,4 @@
-"""Which order the same numbers are in: at the size of real layers some are equal by chance."""
+"""Which order the same values are in: at the size of real layers some are equal by chance."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._arrange import Arrangement, AxisOrder, arrangement
-from tests.unit.causes.told import kind, numbers, tensor
+from tests.unit.causes.told import kind, tensor, values
 
 RANDOM = np.random.default_rng(8)
 
 
 @given(st.data())
-def test_splits_and_permutations_are_found_where_numbers_repeat(data):
+def test_splits_and_permutations_are_found_where_values_repeat(data):
     fine = data.draw(st.lists(st.integers(2, 5), min_size=2, max_size=4), label="fine")
     axes = data.draw(st.permutations(range(len(fine))), label="axes")
     array = np.random.default_rng(data.draw(st.integers(0, 99))).standard_normal(fine)
@@ -27,7 +27,7 @@ def test_splits_and_permutations_are_found_where_numbers_repeat(data):
     found = arrangement(array, target)
     if np.array_equal(array, target):
         assert found is None
-    elif found is not None:  # few numbers that are mostly equal prove nothing
+    elif found is not None:  # few values that are mostly equal prove nothing
         assert np.array_equal(found(array), target)
     else:
         assert flat.size < 64 or np.unique(flat).size < 0.9 * flat.size
@@ -36,7 +36,7 @@ def test_splits_and_permutations_are_found_where_numbers_repeat(data):
 @pytest.mark.parametrize("share", [0.0, 0.01])
 def test_of_a_real_kernel(share):
     kernel = RANDOM.standard_normal((64, 32, 4, 4)).astype("f").astype("d")
-    assert np.unique(kernel).size < kernel.size  # float32 numbers meet by chance
+    assert np.unique(kernel).size < kernel.size  # some float32 values are equal by chance
     reshaped = kernel.reshape(4, 4, 32, 64).transpose(3, 2, 0, 1).copy()
     reshaped.flat[: int(share * kernel.size)] += 1.0
     found = arrangement(kernel, reshaped)
@@ -52,8 +52,8 @@ def test_of_the_features_of_a_real_dense_layer():
     assert arrangement(kernel, kernel) is None
 
 
-def test_a_real_kernel_that_was_reshaped_is_told():
-    kernel = numbers(24, 16, 8, 8)
+def test_a_real_kernel_that_was_reshaped_is_reported():
+    kernel = values(24, 16, 8, 8)
     kernel.flat[:40] = kernel.flat[40:80]
     wrong = kernel.reshape(8, 8, 16, 24).transpose(3, 2, 0, 1)
 
@@ -61,10 +61,10 @@ def test_a_real_kernel_that_was_reshaped_is_told():
         held = tensor(weight)
         return lambda x: F.conv2d(x, held).tanh()
 
-    assert kind(convolution(kernel), convolution(wrong), numbers(2, 16, 9, 11)) == "weight-reshaped"
+    assert kind(convolution(kernel), convolution(wrong), values(2, 16, 9, 11)) == "weight-reshaped"
 
 
-def test_the_end_of_a_row_at_a_number_that_is_there_twice():
+def test_the_end_of_a_row_at_a_value_that_is_there_twice():
     array = np.random.default_rng(14).standard_normal((2, 4, 4, 2))
     array.flat[1] = array.flat[9]
     target = array.transpose(3, 0, 1, 2).reshape(2, 4, 4, 2)

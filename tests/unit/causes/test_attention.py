@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-Q, K, V = (numbers(3, 2, 6, 5) for _ in range(3))
+Q, K, V = (values(3, 2, 6, 5) for _ in range(3))
 CAUSAL = torch.tril(torch.ones(6, 6)) > 0
-TABLE = tensor(numbers(9, 5))
+TABLE = tensor(values(9, 5))
 
 
 def attention(scale=5**-0.5, mask=None, fill=-torch.inf):
@@ -26,13 +26,13 @@ def attention(scale=5**-0.5, mask=None, fill=-torch.inf):
 
 @pytest.mark.parametrize("scale", [1.0, 1 / 5, 10**-0.5])
 def test_scale(scale):
-    cause = told(attention(), attention(scale), Q, K, V)
+    cause = cause_of(attention(), attention(scale), Q, K, V)
     assert cause.kind == "attention-scale"
     assert cause.parameters["scale"] == pytest.approx((5**-0.5, scale))
 
 
 def test_scale_of_attention_in_one_operation():
-    cause = told(attention(1.0), F.scaled_dot_product_attention, Q, K, V)
+    cause = cause_of(attention(1.0), F.scaled_dot_product_attention, Q, K, V)
     assert cause.kind == "attention-scale"
     assert cause.parameters["scale"] == pytest.approx((1.0, 5**-0.5))
 
@@ -48,7 +48,7 @@ def test_a_mask_that_is_missing():
 
 @pytest.mark.parametrize("value", [0.0, -3.0, -8.5])
 def test_a_mask_that_does_not_hide(value):
-    cause = told(attention(mask=CAUSAL), attention(mask=CAUSAL, fill=value), Q, K, V)
+    cause = cause_of(attention(mask=CAUSAL), attention(mask=CAUSAL, fill=value), Q, K, V)
     assert (cause.kind, cause.parameters["value"][1]) == ("attention-mask-value", value)
 
 
@@ -58,7 +58,7 @@ def test_a_mask_that_is_added():
     def candidate(q, k, v):
         return ((q @ k.mT) * 5**-0.5 + added).softmax(-1) @ v
 
-    cause = told(attention(mask=CAUSAL), candidate, Q, K, V)
+    cause = cause_of(attention(mask=CAUSAL), candidate, Q, K, V)
     assert (cause.kind, cause.parameters["value"][1]) == ("attention-mask-value", -7.5)
 
 
@@ -69,19 +69,19 @@ def test_a_mask_of_something_else_is_not_named():
 
 
 def test_positions():
-    x = numbers(4, 6, 5)
+    x = values(4, 6, 5)
     padded = torch.tensor([[0, 0, 0, 1, 2, 3]] * 4)
 
     def at(positions):
         return lambda x: torch.tanh(x + TABLE[positions])
 
-    cause = told(at(torch.arange(6)), at(torch.arange(2, 8)), x)
+    cause = cause_of(at(torch.arange(6)), at(torch.arange(2, 8)), x)
     assert (cause.kind, cause.parameters) == ("position-ids", {"position": (0, 2)})
     assert kind(at(torch.arange(6)), at(padded), x) == "position-ids"
 
 
 def test_waves_that_start_later():
-    x = numbers(4, 6, 5)
+    x = values(4, 6, 5)
     rates = torch.tensor(10.0 ** -np.linspace(0, 1, 5))
 
     def waves(start):
@@ -93,24 +93,24 @@ def test_waves_that_start_later():
 
 
 def test_a_mask_that_does_not_hide_in_the_reference():
-    cause = told(attention(mask=CAUSAL, fill=-5.0), attention(mask=CAUSAL), Q, K, V)
+    cause = cause_of(attention(mask=CAUSAL, fill=-5.0), attention(mask=CAUSAL), Q, K, V)
     assert (cause.kind, cause.parameters["value"][0]) == ("attention-mask-value", -5.0)
 
 
-def test_a_number_too_small_to_hide_anything_is_told_with_its_size():
+def test_a_number_too_small_to_hide_anything_is_stated_with_its_size():
     def masked(fill):
         hidden = tensor(1.0 * ~CAUSAL.numpy())
         return lambda x: (x + fill * hidden).softmax(-1)
 
-    scores = numbers(3, 2, 6, 6)
-    cause = told(masked(-1e9), masked(1e-9), scores)
+    scores = values(3, 2, 6, 6)
+    cause = cause_of(masked(-1e9), masked(1e-9), scores)
     assert cause.kind == "attention-mask-value"
     assert cause.parameters["value"] == pytest.approx((-1e9, 1e-9))
     assert kind(masked(-1e9), masked(0.0), scores) == "attention-mask-missing"
 
 
 def projected(causal, key="key"):
-    """Attention of square kernels, as many as a recurrent layer may have for its gates."""
+    """Attention with square kernels, as many as a recurrent layer may have for its gates."""
     query, value = tensor(WEIGHTS["query"]), tensor(WEIGHTS["value" if key == "key" else "key"])
 
     def run(x):
@@ -123,8 +123,8 @@ def projected(causal, key="key"):
     return run
 
 
-WEIGHTS = {name: numbers(4, 4) for name in ("query", "key", "value")}
-STEPS = numbers(3, 6, 4)
+WEIGHTS = {name: values(4, 4) for name in ("query", "key", "value")}
+STEPS = values(3, 6, 4)
 
 
 def test_a_mask_is_no_state():

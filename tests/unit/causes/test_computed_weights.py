@@ -1,16 +1,16 @@
-"""Weights that are computed with before they are read: what is told of their numbers is so."""
+"""Weights that are computed with before they are read: what is said of their values is true."""
 
 from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import compared, numbers, tensor, told
+from tests.unit.causes.told import cause_of, compared, tensor, values
 
-X = numbers(5, 6)
+X = values(5, 6)
 
 
-def test_noise_added_to_a_weight_is_not_called_other_numbers_in_it():
-    means, deviations, noise = (tensor(numbers(6, 4)) for _ in range(3))
+def test_noise_added_to_a_weight_is_not_called_other_values_in_it():
+    means, deviations, noise = (tensor(values(6, 4)) for _ in range(3))
 
     def layer(noisy):
         def run(x):
@@ -18,13 +18,13 @@ def test_noise_added_to_a_weight_is_not_called_other_numbers_in_it():
 
         return run
 
-    cause = told(layer(False), layer(True), X)
+    cause = cause_of(layer(False), layer(True), X)
     assert "other numbers in" not in cause.summary
     assert "mul, add computes from it" in cause.summary
 
 
-def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_numbers():
-    start, weight = tensor(numbers(4, 6)), tensor(numbers(6, 6))
+def test_a_weight_that_both_compute_differently_from_equal_ones_holds_no_other_values():
+    start, weight = tensor(values(4, 6)), tensor(values(6, 6))
 
     def first_state(epsilon):
         def run(x):
@@ -39,8 +39,8 @@ def test_a_weight_that_both_compute_otherwise_from_equal_ones_holds_no_other_num
 
 
 def test_noise_in_two_layers_of_one_shape_is_not_confirmed_of_the_wrong_one():
-    first, second, noise, other = (tensor(numbers(6, 4)) for _ in range(4))
-    last, least = tensor(numbers(4, 4)), tensor(numbers(4, 4))
+    first, second, noise, other = (tensor(values(6, 4)) for _ in range(4))
+    last, least = tensor(values(4, 4)), tensor(values(4, 4))
 
     def plain(x):
         value, gain = torch.relu(x @ first) @ last, torch.relu(x @ second) @ least
@@ -57,7 +57,7 @@ def test_noise_in_two_layers_of_one_shape_is_not_confirmed_of_the_wrong_one():
 
 
 def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another():
-    first, second, other = (tensor(numbers(6, 4)) for _ in range(3))
+    first, second, other = (tensor(values(6, 4)) for _ in range(3))
 
     def heads(one, two):
         return lambda x: (torch.tanh(x @ one), torch.sigmoid(torch.sin(x) @ two))
@@ -70,9 +70,9 @@ def test_a_weight_that_is_read_at_another_place_is_not_confirmed_to_be_another()
     assert "at another place" in cause.unproved
 
 
-def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
-    """The parameters are equal; what is computed of them is a multiple."""
-    weight = tensor(numbers(6, 9))
+def test_a_weight_that_is_standardised_differently_is_not_called_a_multiple():
+    """The parameters are equal; what is computed from them is a multiple."""
+    weight = tensor(values(6, 9))
 
     def standardised(correction):
         def run(x):
@@ -81,5 +81,5 @@ def test_a_weight_that_is_standardised_otherwise_is_not_called_a_multiple():
 
         return run
 
-    cause = told(standardised(0), standardised(1), X)
+    cause = cause_of(standardised(0), standardised(1), X)
     assert cause.kind != "weight-scale" or "what is computed of" in cause.summary

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES, KERNEL = numbers(2, 3, 5, 6), tensor(numbers(3, 4, 3, 3))
+IMAGES, KERNEL = values(2, 3, 5, 6), tensor(values(3, 4, 3, 3))
 
 
 def cut(top, left, stretched=True):
@@ -27,10 +27,10 @@ def cut(top, left, stretched=True):
 
 @pytest.mark.parametrize("starts", [((0, 0), (1, 1)), ((1, 0), (0, 0)), ((2, 1), (1, 2))])
 def test_a_transposed_convolution_cut_elsewhere(starts):
-    ours, theirs = starts
-    cause = told(cut(*ours), cut(*theirs), IMAGES)
+    reference, candidate = starts
+    cause = cause_of(cut(*reference), cut(*candidate), IMAGES)
     assert cause.kind == "transposed-conv-crop"
-    assert cause.parameters == {"start": ((0, 0, *ours), (0, 0, *theirs))}
+    assert cause.parameters == {"start": ((0, 0, *reference), (0, 0, *candidate))}
 
 
 def test_another_cut_is_no_resize_and_no_transposed_convolution():

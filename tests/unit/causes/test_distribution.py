@@ -7,10 +7,10 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, NOISE = numbers(5, 7), numbers(5, 6)
-MEAN, SCALE = tensor(numbers(7, 6)), tensor(numbers(7, 6, scale=0.3))
+X, NOISE = values(5, 7), values(5, 6)
+MEAN, SCALE = tensor(values(7, 6)), tensor(values(7, 6, scale=0.3))
 HALF = 0.5 * math.log(2 * math.pi)
 
 
@@ -19,12 +19,12 @@ def sample(form):
 
 
 def test_forms_of_the_scale():
-    for ours, theirs in (
+    for reference, candidate in (
         (torch.exp, F.softplus),
         (lambda s: s, torch.exp),
         (lambda s: torch.exp(0.5 * s), lambda s: F.softplus(s) ** 2),
     ):
-        assert kind(sample(ours), sample(theirs), X, NOISE) == "scale-parameterisation"
+        assert kind(sample(reference), sample(candidate), X, NOISE) == "scale-parameterisation"
 
 
 def test_another_function_of_the_scale_is_not_named():
@@ -44,7 +44,7 @@ def terms(x, a):
 
 
 def test_the_reduction_of_components():
-    cause = told(lambda x, a: terms(x, a).sum(-1), lambda x, a: terms(x, a).mean(-1), X, NOISE)
+    cause = cause_of(lambda x, a: terms(x, a).sum(-1), lambda x, a: terms(x, a).mean(-1), X, NOISE)
     assert (cause.kind, cause.parameters["kind"]) == ("log-prob-reduction", ("sum", "mean"))
 
 
@@ -62,7 +62,7 @@ def test_the_correction_for_tanh_on_either_side():
 
 
 def test_probabilities_taken_for_logits_in_a_loss():
-    y = tensor(numbers(5, 6) > 0).float()
+    y = tensor(values(5, 6) > 0).float()
 
     def reference(x):
         return F.binary_cross_entropy_with_logits(x @ MEAN, y, reduction="none").sum(1)

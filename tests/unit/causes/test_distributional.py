@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(4, 7)
-LOGITS = tensor(numbers(7, 3 * 5))
+X = values(4, 7)
+LOGITS = tensor(values(7, 3 * 5))
 
 
 def probabilities(x):
@@ -19,7 +19,7 @@ def expectation(support):
 
 
 def test_the_range_is_solved_for():
-    cause = told(
+    cause = cause_of(
         expectation(torch.linspace(-10, 10, 5)), expectation(torch.linspace(-10, 2.5, 5)), X
     )
     assert cause.kind == "support-range"
@@ -30,7 +30,7 @@ def test_the_range_of_a_support_that_is_computed_in_a_product():
     def candidate(x):
         return probabilities(x) @ (torch.arange(5) * 0.5)
 
-    cause = told(lambda x: probabilities(x) @ torch.linspace(-1, 1, 5), candidate, X)
+    cause = cause_of(lambda x: probabilities(x) @ torch.linspace(-1, 1, 5), candidate, X)
     assert (cause.kind, cause.parameters["range"]) == ("support-range", ((-1.0, 1.0), (0.0, 2.0)))
 
 
@@ -41,7 +41,7 @@ def test_the_other_way_round():
 
 def test_the_axis_of_the_expectation():
     z = torch.linspace(-3, 10, 5)
-    cause = told(expectation(z), lambda x: (probabilities(x) * z).sum(1), X)
+    cause = cause_of(expectation(z), lambda x: (probabilities(x) * z).sum(1), X)
     assert (cause.kind, cause.parameters["axis"]) == ("expectation-axis", (-1, 1))
 
 
@@ -53,13 +53,13 @@ def test_atoms_before_actions():
 
 
 def test_fractions():
-    z = numbers(4, 5)
+    z = values(4, 5)
     steps = torch.arange(5.0)
 
     def loss(fractions):
         return lambda z: ((fractions - (z < 0).float()).abs() * z.abs()).mean(-1)
 
-    cause = told(loss((steps + 0.5) / 5), loss((steps + 1) / 5), z)
+    cause = cause_of(loss((steps + 0.5) / 5), loss((steps + 1) / 5), z)
     assert cause.kind == "quantile-fractions"
     assert cause.parameters["fractions"] == ("(i + 0.5) / n", "(i + 1) / n")
 
@@ -72,7 +72,7 @@ def test_uneven_atoms_are_no_range():
 
 
 def test_the_axis_of_as_many_distributions_as_atoms():
-    logits, z = tensor(numbers(7, 25)), torch.linspace(-3, 10, 5)
+    logits, z = tensor(values(7, 25)), torch.linspace(-3, 10, 5)
 
     def model(axis):
         def run(x):
@@ -82,12 +82,12 @@ def test_the_axis_of_as_many_distributions_as_atoms():
 
         return run
 
-    cause = told(model(2), model(1), X)
+    cause = cause_of(model(2), model(1), X)
     assert (cause.kind, cause.parameters["axis"]) == ("expectation-axis", (-1, 1))
 
 
 def test_probabilities_exchanged_without_a_support_are_no_expectation():
-    logits = tensor(numbers(7, 25))
+    logits = tensor(values(7, 25))
 
     def other(x):
         return (x @ logits).view(-1, 5, 5).softmax(-1).transpose(1, 2) * 2
@@ -106,6 +106,6 @@ def test_fractions_of_which_only_an_embedding_is_read():
 
         return run
 
-    cause = told(model(0.5), model(0.0), numbers(4, 5))
+    cause = cause_of(model(0.5), model(0.0), values(4, 5))
     assert cause.kind == "quantile-fractions"
     assert cause.parameters["fractions"] == ("(i + 0.5) / n", "i / n")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(5, 7)
-ADVANTAGE, VALUE = tensor(numbers(7, 6)), tensor(numbers(7, 1))
+X = values(5, 7)
+ADVANTAGE, VALUE = tensor(values(7, 6)), tensor(values(7, 1))
 
 
 def head(centre):
@@ -24,7 +24,7 @@ def mean(a, v):
 
 
 def test_over_the_batch():
-    cause = told(head(mean), head(lambda a, v: a.mean(0)), X)
+    cause = cause_of(head(mean), head(lambda a, v: a.mean(0)), X)
     assert (cause.kind, cause.parameters["axis"]) == ("dueling-mean-axis", (-1, 0))
 
 
@@ -36,11 +36,11 @@ def test_a_log_softmax_is_no_stream_of_a_value():
 
         return called
 
-    assert told(loss(1), loss(0), X).kind == "reduction-axis"
+    assert cause_of(loss(1), loss(0), X).kind == "reduction-axis"
 
 
 def test_by_the_maximum():
-    cause = told(head(mean), head(lambda a, v: a.max(1, keepdim=True)[0]), X)
+    cause = cause_of(head(mean), head(lambda a, v: a.max(1, keepdim=True)[0]), X)
     assert (cause.kind, cause.parameters["kind"]) == ("dueling-max-centered", ("mean", "max"))
 
 
@@ -51,8 +51,8 @@ def test_not_at_all():
 
 
 def test_a_mean_that_a_softmax_cancels_is_not_surely_missing():
-    """Centred over the atoms, of which a softmax follows: as if not centred, but it is."""
-    advantage, value = tensor(numbers(7, 12)), tensor(numbers(7, 3))
+    """Centred over the atoms, before a softmax over them: as if not centred, but it is."""
+    advantage, value = tensor(values(7, 12)), tensor(values(7, 3))
 
     def c51(axis):
         def q(x):
@@ -62,12 +62,12 @@ def test_a_mean_that_a_softmax_cancels_is_not_surely_missing():
 
         return q
 
-    cause = told(c51(1), c51(2), X)
+    cause = cause_of(c51(1), c51(2), X)
     assert not cause.confirmed or cause.kind == "dueling-mean-axis"
     uncentred = lambda x: (  # noqa: E731
         (torch.tanh(x) @ value).view(-1, 1, 3) + (torch.tanh(x) @ advantage).view(-1, 4, 3)
     ).softmax(2)
-    cause = told(c51(1), uncentred, X)
+    cause = cause_of(c51(1), uncentred, X)
     assert (cause.kind, cause.confirmed) == ("dueling-not-centered", True)
 
 
@@ -76,8 +76,8 @@ def test_the_mean_of_the_values():
 
 
 def test_the_mean_of_the_values_in_the_reference():
-    """So too, told the other way round; and written as the value less its own mean."""
-    cause = told(head(lambda a, v: v.mean(0, keepdim=True)), head(mean), X)
+    """So too, stated the other way round; and written as the value minus its own mean."""
+    cause = cause_of(head(lambda a, v: v.mean(0, keepdim=True)), head(mean), X)
     assert cause.kind == "dueling-wrong-tensor"
     assert cause.parameters == {"centre of": ("value", "advantages")}
 

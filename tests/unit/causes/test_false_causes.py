@@ -1,4 +1,4 @@
-"""Causes that fit the numbers and are not so: none of them is confirmed."""
+"""Causes that fit the values and are not true: none of them is confirmed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from tests.unit.causes.told import compared, numbers, tensor
+from tests.unit.causes.told import compared, tensor, values
 
-STATE, OBS, ACT = numbers(5, 6), numbers(5, 4), np.array([0, 3, 1, 4, 2])
+STATE, OBS, ACT = values(5, 6), values(5, 4), np.array([0, 3, 1, 4, 2])
 
 
 def confirmed(reference, candidate, *inputs):
-    """Kinds of the causes that are confirmed; and all causes."""
+    """The kinds of the confirmed causes, and all causes."""
     causes = [one.cause for one in compared(reference, candidate, *inputs).divergences]
-    told = [one for one in causes if one is not None]
-    for cause in told:  # a cause that says the same of both sides says nothing
+    reported = [one for one in causes if one is not None]
+    for cause in reported:  # a cause that says the same of both sides says nothing
         assert not cause.parameters or any(a != b for a, b in cause.parameters.values())
-    return {one.kind for one in told if one.confirmed}
+    return {one.kind for one in reported if one.confirmed}
 
 
 # --- which value is read --------------------------------------------------------------------------
@@ -35,12 +35,12 @@ def test_a_factor_that_undoes_another_is_no_other_source():
 
         return run
 
-    found = confirmed(attention(1), attention(2.0), numbers(3, 5, 4))
+    found = confirmed(attention(1), attention(2.0), values(3, 5, 4))
     assert not found & {"wrong-source", "op-missing", "branch-missing"}
 
 
 def test_a_value_that_is_had_back_is_no_operation_more():
-    mean, scale = (tensor(numbers(4, 4)) for _ in range(2))
+    mean, scale = (tensor(values(4, 4)) for _ in range(2))
 
     def policy(shifted):
         def run(x, noise):
@@ -50,11 +50,11 @@ def test_a_value_that_is_had_back_is_no_operation_more():
 
         return run
 
-    assert "op-extra" not in confirmed(policy(True), policy(False), OBS, numbers(5, 4))
+    assert "op-extra" not in confirmed(policy(True), policy(False), OBS, values(5, 4))
 
 
-def test_prior_and_posterior_exchanged_are_not_told_by_lines_that_read_the_same():
-    prior, posterior = (tensor(numbers(6, 8)) for _ in range(2))
+def test_prior_and_posterior_exchanged_are_not_stated_by_lines_that_read_the_same():
+    prior, posterior = (tensor(values(6, 8)) for _ in range(2))
 
     def kl(exchanged):
         def run(h):
@@ -66,7 +66,7 @@ def test_prior_and_posterior_exchanged_are_not_told_by_lines_that_read_the_same(
 
         return run
 
-    confirmed(kl(False), kl(True), STATE)  # checks what is told
+    confirmed(kl(False), kl(True), STATE)  # checks what is reported
 
 
 # --- indices --------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_prior_and_posterior_exchanged_are_not_told_by_lines_that_read_the_same(
 
 @pytest.mark.parametrize("off", [lambda a: (a + 1) % 6, lambda a: 5 - a, lambda a: a.clamp(max=3)])
 def test_another_index_is_no_order_of_channels(off):
-    weight, wide = tensor(numbers(6, 8)), tensor(numbers(4, 8))
+    weight, wide = tensor(values(6, 8)), tensor(values(4, 8))
 
     def q_values(change):
         def run(obs, action):
@@ -88,7 +88,7 @@ def test_another_index_is_no_order_of_channels(off):
 
 
 def test_an_embedding_of_the_index_before_is_no_missing_branch():
-    table, places = tensor(numbers(9, 6)), tensor(numbers(9, 6))
+    table, places = tensor(values(9, 6)), tensor(values(9, 6))
     ids = np.random.default_rng(2).integers(1, 9, (4, 5))
 
     def embedded(off):
@@ -102,7 +102,7 @@ def test_an_embedding_of_the_index_before_is_no_missing_branch():
 
 
 def test_a_matrix_with_one_column_is_no_bias():
-    wide, narrow = tensor(numbers(6, 5)), tensor(numbers(5, 1))
+    wide, narrow = tensor(values(6, 5)), tensor(values(5, 1))
 
     def critic(factor):
         return lambda x: (torch.tanh(x @ wide) * factor) @ narrow
@@ -111,7 +111,7 @@ def test_a_matrix_with_one_column_is_no_bias():
 
 
 def test_a_layer_more_is_no_other_layers_weights():
-    one, other, last = (tensor(numbers(6, 6)) for _ in range(3))
+    one, other, last = (tensor(values(6, 6)) for _ in range(3))
 
     def net(again):
         def run(x):
@@ -143,19 +143,19 @@ def cell(new=None, update=lambda x: torch.sigmoid(x)):
 
 def test_a_gate_on_more_than_the_product_is_no_reset_before_it():
     wrong = cell(lambda r, i, h: r * (i + h))
-    assert "reset-after" not in confirmed(cell(), wrong, STATE, numbers(5, 4))
+    assert "reset-after" not in confirmed(cell(), wrong, STATE, values(5, 4))
 
 
 def test_a_gate_without_its_sigmoid_is_no_other_gate():
     wrong = cell(update=lambda x: x)
-    assert "gate-order" not in confirmed(cell(), wrong, STATE, numbers(5, 4))
+    assert "gate-order" not in confirmed(cell(), wrong, STATE, values(5, 4))
 
 
-# --- names that say more than the numbers ---------------------------------------------------------
+# --- names that say more than the values ----------------------------------------------------------
 
 
 def test_a_mean_of_another_value_that_is_missing_is_no_dueling_head():
-    last, wide = tensor(numbers(6, 5)), tensor(numbers(4, 5))
+    last, wide = tensor(values(6, 5)), tensor(values(4, 5))
 
     def summary(mean):
         def run(x, steps):
@@ -164,12 +164,12 @@ def test_a_mean_of_another_value_that_is_missing_is_no_dueling_head():
 
         return run
 
-    found = confirmed(summary(True), summary(False), STATE, numbers(5, 3, 4))
+    found = confirmed(summary(True), summary(False), STATE, values(5, 3, 4))
     assert "dueling-not-centered" not in found
 
 
-def test_scores_that_are_transposed_are_not_flattened_otherwise():
-    q, k, v = (tensor(numbers(8, 8)) for _ in range(3))
+def test_scores_that_are_transposed_are_not_flattened_differently():
+    q, k, v = (tensor(values(8, 8)) for _ in range(3))
 
     def attention(exchanged):
         def run(x):
@@ -180,12 +180,12 @@ def test_scores_that_are_transposed_are_not_flattened_otherwise():
 
         return run
 
-    found = confirmed(attention(False), attention(True), numbers(3, 7, 8))
+    found = confirmed(attention(False), attention(True), values(3, 7, 8))
     assert not found & {"head-split-order", "flatten-order", "spatial-swap"}
 
 
-def test_a_rolled_concatenation_is_not_joined_otherwise():
-    weight = tensor(numbers(10, 4))
+def test_a_rolled_concatenation_is_not_joined_differently():
+    weight = tensor(values(10, 4))
 
     def joined(rolled):
         def run(x, y):
@@ -203,7 +203,7 @@ def test_an_end_of_an_episode_is_no_quantile_fraction():
     def target(kept):
         return lambda q, done: torch.tanh(q * (0.5 * (1 - done) if kept else 0.5 * done))
 
-    assert "quantile-fractions" not in confirmed(target(True), target(False), numbers(5), done)
+    assert "quantile-fractions" not in confirmed(target(True), target(False), values(5), done)
 
 
 def test_a_gate_and_its_rest_exchanged_are_no_quantile_fractions():
@@ -214,11 +214,11 @@ def test_a_gate_and_its_rest_exchanged_are_no_quantile_fractions():
 
         return run
 
-    assert "quantile-fractions" not in confirmed(mixed(False), mixed(True), STATE, numbers(5, 6))
+    assert "quantile-fractions" not in confirmed(mixed(False), mixed(True), STATE, values(5, 6))
 
 
 def test_a_projected_input_is_not_called_the_input():
-    weight, last = (tensor(numbers(6, 6)) for _ in range(2))
+    weight, last = (tensor(values(6, 6)) for _ in range(2))
 
     def net(factor):
         return lambda x: torch.tanh(factor * (x @ weight)) @ last

@@ -1,18 +1,18 @@
-"""Causes whose words name what the program has not, or what is not read: none is confirmed."""
+"""Causes whose words name what the program does not have or read: none is confirmed."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from tests.unit.causes.told import compared, numbers, tensor
+from tests.unit.causes.told import compared, tensor, values
 
-STATE = numbers(5, 6)
+STATE = values(5, 6)
 
 
 def test_a_mask_of_another_step_corrects_no_log_probability():
     """A mask with one step in it: any product with it is in proportion to log(1 - mask^2)."""
-    weight = tensor(numbers(6))
+    weight = tensor(values(6))
     done = np.array([[1, 1, 0, 1, 1], [1, 0, 1, 0, 0]], np.float32)
 
     def advantages(step):
@@ -29,7 +29,7 @@ def test_a_mask_of_another_step_corrects_no_log_probability():
 
 def test_what_the_smaller_of_two_hides_is_no_scale():
     """The exponential is larger than any other value: under a minimum only the other one shows."""
-    first, second, hidden = (tensor(numbers(6, n)) for n in (4, 4, 6))
+    first, second, hidden = (tensor(values(6, n)) for n in (4, 4, 6))
 
     def target(both):
         def run(x):
@@ -47,7 +47,7 @@ def test_what_the_smaller_of_two_hides_is_no_scale():
 
 def test_a_branch_masked_by_another_step_is_not_confirmed_to_be_missing():
     """Where the other step masks nothing, what is masked looks as if it were not."""
-    weight, done = tensor(numbers(6)), np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]], np.float32)
+    weight, done = tensor(values(6)), np.array([[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]], np.float32)
 
     def reference(x, done):
         reward, following = torch.tanh(x[:, 0]), x @ weight
@@ -63,7 +63,7 @@ def test_a_branch_masked_by_another_step_is_not_confirmed_to_be_missing():
 
 def test_heads_taken_for_each_other_have_not_changed_places():
     """Two layers of one shape read another order of features: which is which is not measured."""
-    first, second, last, least = (tensor(numbers(*n)) for n in ((12, 4), (12, 4), (4, 3), (4, 6)))
+    first, second, last, least = (tensor(values(*n)) for n in ((12, 4), (12, 4), (4, 3), (4, 6)))
 
     def reference(x):
         flat = torch.tanh(x).flatten(1)
@@ -78,5 +78,5 @@ def test_heads_taken_for_each_other_have_not_changed_places():
         gain = (gain @ least).view(-1, 2, 3)
         return torch.softmax((value @ last)[:, None] + gain - gain.mean(1, keepdim=True), -1)
 
-    causes = [one.cause for one in compared(reference, candidate, numbers(5, 3, 4)).divergences]
+    causes = [one.cause for one in compared(reference, candidate, values(5, 3, 4)).divergences]
     assert not any(one is not None and one.kind == "wrong-source" for one in causes)

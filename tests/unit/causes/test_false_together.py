@@ -8,13 +8,13 @@ import torch
 
 import parity
 from parity.result import Comparison
-from tests.unit.causes.told import compared, numbers, tensor
+from tests.unit.causes.told import compared, tensor, values
 
-X = numbers(5, 16)
+X = values(5, 16)
 
 
 def causes(comparison: Comparison) -> dict[str, bool]:
-    """Kinds of what is told, and whether one of that kind is confirmed."""
+    """The kinds that are reported, and whether one of that kind is confirmed."""
     found: dict[str, bool] = {}
     for one in comparison.divergences:
         if one.cause is not None:
@@ -56,7 +56,7 @@ def test_a_bias_in_another_order_than_its_kernel_confirms_no_order_of_the_rest()
 
 
 def test_what_changes_nothing_on_these_inputs_is_a_note():
-    w = tensor(numbers(16, 8))
+    w = tensor(values(16, 8))
 
     def scaled(factor, written):
         def run(x):
@@ -79,7 +79,7 @@ def test_what_changes_nothing_on_these_inputs_is_a_note():
 
 
 def test_weights_that_are_all_one_are_no_product_that_is_missing():
-    w, a = tensor(numbers(16, 8)), tensor(numbers(8, 1))
+    w, a = tensor(values(16, 8)), tensor(values(8, 1))
     index = torch.tensor([0, 1, 1, 0, 2])
 
     def pooled(over_edges):
@@ -100,7 +100,7 @@ def test_weights_that_are_all_one_are_no_product_that_is_missing():
 
 
 def test_what_is_missing_is_named_with_what_it_takes():
-    w, time = tensor(numbers(16, 16)) / 4, tensor(numbers(5, 16))
+    w, time = tensor(values(16, 16)) / 4, tensor(values(5, 16))
 
     def embedded(timed):
         def run(x, steps):
@@ -131,7 +131,7 @@ def test_positions_of_a_ring_are_no_channels(pad):
 
         return run
 
-    assert not causes(compared(ring("wrap"), ring(pad), numbers(4, 3, 12))).get("channel-order")
+    assert not causes(compared(ring("wrap"), ring(pad), values(4, 3, 12))).get("channel-order")
 
 
 def test_an_operation_too_many_behind_what_is_unexplained_is_not_proved():
@@ -154,7 +154,7 @@ def test_an_operation_too_many_behind_what_is_unexplained_is_not_proved():
 
 def test_what_is_needed_all_the_same_is_not_too_many():
     """A covariance multiplied from both sides, as in Joseph's form without its last term."""
-    w, v, o = tensor(numbers(16, 9)), tensor(numbers(16, 9)) / 2, tensor(numbers(3, 3))
+    w, v, o = tensor(values(16, 9)), tensor(values(16, 9)) / 2, tensor(values(3, 3))
     eye = torch.eye(3)
 
     def covariance(x):
@@ -183,8 +183,8 @@ def test_what_is_needed_all_the_same_is_not_too_many():
 
 @pytest.mark.parametrize("read", [False, True])
 def test_rows_that_nobody_reads_are_followed_past_another_divergence(read):
-    """As padding, which one of the models sets to zero: it reaches no output."""
-    weights = [tensor(numbers(16, 16)) for _ in range(3)]
+    """Like padding, which one of the models sets to zero: it reaches no output."""
+    weights = [tensor(values(16, 16)) for _ in range(3)]
     hidden = torch.zeros(5, 1)
     hidden[3:] = 1.0
 
@@ -207,7 +207,7 @@ def test_rows_that_nobody_reads_are_followed_past_another_divergence(read):
 
 def test_a_place_that_another_repair_makes_right_is_not_said_to_change_nothing():
     """Log densities without a constant, used twice: each is wrong where the other is not read."""
-    means, scales = tensor(numbers(16, 4)), tensor(numbers(16, 4))
+    means, scales = tensor(values(16, 4)), tensor(values(16, 4))
     log_two = float(np.log(2.0))
 
     def squashed(x, by_hand):
@@ -230,5 +230,5 @@ def test_a_place_that_another_repair_makes_right_is_not_said_to_change_nothing()
 
         return run
 
-    comparison = compared(twice(False), twice(True), numbers(8, 16)).comparisons[0]
+    comparison = compared(twice(False), twice(True), values(8, 16)).comparisons[0]
     assert not any(note.kind == "no-effect" for note in comparison.notes)

@@ -9,11 +9,11 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
 IMAGES = np.random.default_rng(4).integers(0, 256, (3, 3, 8, 9)).astype(np.float32)
 STACK = np.random.default_rng(5).integers(0, 256, (3, 4, 8, 9)).astype(np.float32)
-KERNEL, OTHER = tensor(numbers(5, 3, 3, 3)), tensor(numbers(5, 4, 3, 3))
+KERNEL, OTHER = tensor(values(5, 3, 3, 3)), tensor(values(5, 4, 3, 3))
 
 
 def through(prepare, kernel=KERNEL):
@@ -21,19 +21,19 @@ def through(prepare, kernel=KERNEL):
 
 
 def test_the_scale_of_both_sides():
-    cause = told(through(lambda x: x / 255), through(lambda x: x), IMAGES)
+    cause = cause_of(through(lambda x: x / 255), through(lambda x: x), IMAGES)
     assert cause.kind == "input-scale"
     assert cause.parameters["scale"] == pytest.approx((1 / 255, 1.0), rel=1e-5)
 
 
 def test_a_scale_is_said_as_it_is_written():
     for scale, said in ((0.56, "multiplied by 0.56"), (1 / 255, "divided by 255"), (5.2, "by 5.2")):
-        cause = told(through(lambda x: x), through(lambda x, by=scale: x * by), IMAGES)
+        cause = cause_of(through(lambda x: x), through(lambda x, by=scale: x * by), IMAGES)
         assert cause.kind == "input-scale" and said in cause.summary, cause.summary
 
 
 def test_bytes():
-    cause = told(
+    cause = cause_of(
         through(lambda x: x.float() / 255), through(lambda x: x.float()), IMAGES.astype(np.uint8)
     )
     assert cause.kind == "input-scale"
@@ -42,7 +42,7 @@ def test_bytes():
 def test_means_and_deviations():
     mean = torch.tensor([0.4, 0.5, 0.6])[:, None, None]
 
-    cause = told(through(lambda x: (x / 255 - mean) / 0.25), through(lambda x: x / 255), IMAGES)
+    cause = cause_of(through(lambda x: (x / 255 - mean) / 0.25), through(lambda x: x / 255), IMAGES)
     assert cause.kind == "input-normalisation"
     assert cause.parameters["mean"] == ((0.4, 0.5, 0.6), 0.0)  # both divide by 255: of x / 255
     assert cause.parameters["std"] == ((0.25, 0.25, 0.25), 1.0)
@@ -91,13 +91,13 @@ def test_the_scale_of_noise_is_not_called_the_inputs():
     assert divergence.cause.summary.startswith("the noise is")
 
 
-def test_a_mean_that_was_taken_off_before_is_not_told_as_none():
-    mean, deviation = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
+def test_a_mean_that_was_taken_off_before_is_not_reported_as_none():
+    mean, deviation = tensor(values(6)), tensor(abs(values(6)) + 0.1)
 
     def whitened(least):
         return lambda x: torch.tanh((x - mean) / (deviation + least))
 
-    cause = told(whitened(1e-3), whitened(1e-1), numbers(50, 6))
+    cause = cause_of(whitened(1e-3), whitened(1e-1), values(50, 6))
     assert cause.kind == "input-normalisation"
     assert list(cause.parameters) == ["std"]
     assert "what is made of the input alone is divided by (" in cause.summary
@@ -105,6 +105,6 @@ def test_a_mean_that_was_taken_off_before_is_not_told_as_none():
 
 def test_what_is_taken_from_one_is_not_normalised():
     done = (np.random.default_rng(6).random((5, 4)) < 0.5).astype(np.float32)
-    kernel = tensor(numbers(4, 3))
-    cause = told(lambda x: (1 - x) @ kernel, lambda x: x @ kernel, done)
+    kernel = tensor(values(4, 3))
+    cause = cause_of(lambda x: (1 - x) @ kernel, lambda x: x @ kernel, done)
     assert "normalised" not in cause.summary and "deviation" not in cause.summary

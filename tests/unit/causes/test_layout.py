@@ -1,4 +1,4 @@
-"""The same numbers in another order."""
+"""The same values in another order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 import parity
 from parity.diagnosis.causes._arrange import arrangement
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-ROWS, IMAGES = numbers(5, 7), numbers(3, 4, 6, 8)
-SQUARE, KERNEL = numbers(7, 7), numbers(5, 4, 3, 3)
+ROWS, IMAGES = values(5, 7), values(3, 4, 6, 8)
+SQUARE, KERNEL = values(7, 7), values(5, 4, 3, 3)
 
 
 def conv(kernel, **options):
@@ -51,8 +51,8 @@ def test_a_weight_in_no_order_that_can_be_named():
 
 
 def test_features_flattened_in_another_order():
-    head = tensor(numbers(4 * 6 * 8, 3))
-    cause = told(
+    head = tensor(values(4 * 6 * 8, 3))
+    cause = cause_of(
         lambda x: torch.tanh(x).flatten(1) @ head,
         lambda x: torch.tanh(x).permute(0, 2, 3, 1).flatten(1) @ head,
         IMAGES,
@@ -62,7 +62,7 @@ def test_features_flattened_in_another_order():
 
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_channels_for_places_in_another_order(by_hand):
-    last = tensor(numbers(3, 2, 3, 3))
+    last = tensor(values(3, 2, 3, 3))
 
     def by_blocks(x):
         n, c, h, w = x.shape
@@ -73,13 +73,13 @@ def test_channels_for_places_in_another_order(by_hand):
         lambda x: F.conv2d(F.pixel_shuffle(torch.tanh(x), 2), last),
         lambda x: F.conv2d(by_blocks(torch.tanh(x)), last),
     ]
-    found = kind(*(models[::-1] if by_hand else models), numbers(3, 8, 6, 5))
+    found = kind(*(models[::-1] if by_hand else models), values(3, 8, 6, 5))
     assert found == "pixel-shuffle-order"
 
 
 def test_parts_joined_in_another_order():
-    a, b, c = (tensor(numbers(7, n)) for n in (3, 4, 5))
-    last = tensor(numbers(12, 3))
+    a, b, c = (tensor(values(7, n)) for n in (3, 4, 5))
+    last = tensor(values(12, 3))
 
     def joined(order):
         def model(x):
@@ -91,8 +91,8 @@ def test_parts_joined_in_another_order():
     assert kind(joined((0, 1, 2)), joined((2, 0, 1)), ROWS) == "concat-order"
 
 
-def test_heads_taken_apart_otherwise():
-    query, key = tensor(numbers(12, 12)), tensor(numbers(12, 12))
+def test_heads_split_differently():
+    query, key = tensor(values(12, 12)), tensor(values(12, 12))
 
     def scores(split):
         return lambda x: torch.softmax(split(x @ query) @ split(x @ key).mT, -1).mean(1)
@@ -101,7 +101,7 @@ def test_heads_taken_apart_otherwise():
         kind(
             scores(lambda h: h.view(3, 5, 4, 3).transpose(1, 2)),
             scores(lambda h: h.view(3, 5, 3, 4).permute(0, 3, 1, 2)),
-            numbers(3, 5, 12),
+            values(3, 5, 12),
         )
         == "head-split-order"
     )
@@ -119,10 +119,10 @@ def test_halves_for_neighbours():
 
         return model
 
-    cause = told(
+    cause = cause_of(
         turned(lambda x: (x[..., ::2], x[..., 1::2])),
         turned(lambda x: x.chunk(2, -1)),
-        numbers(3, steps, 2 * half),
+        values(3, steps, 2 * half),
     )
     assert (cause.kind, cause.parameters["step"]) == ("rope-pairing", (2, 1))
 
@@ -158,8 +158,8 @@ def test_what_is_in_no_order_is_no_arrangement():
 
 
 def test_an_axis_split_the_other_way():
-    w, x = tensor(numbers(6, 12)), numbers(5, 6)
-    columns = tensor(numbers(4, 3))
+    w, x = tensor(values(6, 12)), values(5, 6)
+    columns = tensor(values(4, 3))
     by_rows = kind(
         lambda x: (x @ w).view(-1, 3, 4) @ columns,
         lambda x: (x @ w).view(-1, 4, 3).transpose(1, 2) @ columns,
@@ -169,21 +169,21 @@ def test_an_axis_split_the_other_way():
 
 
 def test_tokens_read_across_channels():
-    x, table = numbers(3, 4, 5, 7), tensor(numbers(35, 4))
+    x, table = values(3, 4, 5, 7), tensor(values(35, 4))
 
     def model(tokens):
         return lambda x: tokens(torch.tanh(x)) + table
 
-    ours = model(lambda x: x.permute(0, 2, 3, 1).reshape(-1, 35, 4))
-    theirs = model(lambda x: x.reshape(-1, 35, 4))
-    assert kind(ours, theirs, x) == "head-split-order"
+    reference = model(lambda x: x.permute(0, 2, 3, 1).reshape(-1, 35, 4))
+    candidate = model(lambda x: x.reshape(-1, 35, 4))
+    assert kind(reference, candidate, x) == "head-split-order"
     other = model(lambda x: x.reshape(-1, 35, 4) ** 2)
-    assert kind(ours, other, x) == ""
+    assert kind(reference, other, x) == ""
 
 
 @pytest.mark.parametrize("sides", [(0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 1)])
 def test_zeros_on_the_other_side_are_no_exchange_of_pixels(sides):
-    """What is padded is the same numbers, moved by one: it is told as padding."""
+    """What is padded is the same values, moved by one: it is reported as padding."""
     kernel = tensor(KERNEL)
 
     def padded(left, right, top, bottom):
@@ -198,9 +198,9 @@ def test_zeros_on_the_other_side_are_no_exchange_of_pixels(sides):
 
 def test_multiples_of_channels_in_another_order():
     """A depthwise kernel whose memory is read as (multiples, channels)."""
-    right = numbers(6, 1, 3, 3)
+    right = values(6, 1, 3, 3)
     wrong = right.reshape(3, 2, 3, 3).transpose(1, 0, 2, 3).reshape(right.shape)
-    images = numbers(2, 3, 6, 8)
+    images = values(2, 3, 6, 8)
     found = kind(conv(right, groups=3), conv(wrong, groups=3), images)
     assert found == "depthwise-layout"
 
@@ -208,7 +208,7 @@ def test_multiples_of_channels_in_another_order():
 @pytest.mark.parametrize("product", ["bni,bji->bnj", "bmm"])
 def test_a_matrix_of_each_sample_that_is_applied_transposed(product):
     """No split differs: rows and columns of a square are exchanged."""
-    make = tensor(numbers(7, 36))
+    make = tensor(values(7, 36))
 
     def applied(transposed):
         def run(x, z):
@@ -219,15 +219,15 @@ def test_a_matrix_of_each_sample_that_is_applied_transposed(product):
 
         return run
 
-    cause = told(applied(False), applied(True), numbers(4, 5, 6), numbers(4, 7))
+    cause = cause_of(applied(False), applied(True), values(4, 5, 6), values(4, 7))
     assert (cause.kind, cause.confirmed) == ("weight-not-transposed", True)
     assert "not as" not in cause.summary
 
 
 @pytest.mark.parametrize("reference", ["torch", "tensorflow"])
-def test_a_flatten_is_told_in_the_layout_of_the_reference(reference):
+def test_a_flatten_is_stated_in_the_layout_of_the_reference(reference):
     """(NHWC, NCHW) where channels are last in the reference, and the other way round."""
-    weights = numbers(60, 7)
+    weights = values(60, 7)
 
     def last(x, flat=True):
         x = tf.nn.tanh(tf.nn.conv2d(x, np.eye(5, dtype="f")[None, None], 1, "VALID"))
@@ -239,11 +239,11 @@ def test_a_flatten_is_told_in_the_layout_of_the_reference(reference):
         return (x if flat else x.permute(0, 2, 3, 1)).flatten(1) @ torch.from_numpy(weights)
 
     models = {"torch": (first, "NCHW"), "tensorflow": (last, "NHWC")}
-    (ours, own), (theirs, other) = models.pop(reference), next(iter(models.values()))
+    (source, own), (port, other) = models.pop(reference), next(iter(models.values()))
     names = [reference, *models]
     both = [
-        parity.wrap(one, framework=name) for one, name in zip((ours, theirs), names, strict=True)
+        parity.wrap(one, framework=name) for one, name in zip((source, port), names, strict=True)
     ]
-    report = parity.compare(*both, inputs=numbers(4, 3, 4, 5))
+    report = parity.compare(*both, inputs=values(4, 3, 4, 5))
     cause = report.divergences[0].cause
     assert (cause.kind, cause.parameters) == ("flatten-order", {"order": (own, other)})

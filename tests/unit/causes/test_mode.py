@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(20, 7)
-WEIGHT, OUT = tensor(numbers(7, 60)), tensor(numbers(60, 3))
+X = values(20, 7)
+WEIGHT, OUT = tensor(values(7, 60)), tensor(values(60, 3))
 
 
 def hidden(x):
@@ -22,14 +22,14 @@ def test_dropout_on_one_side_only():
     def active(x):
         return F.dropout(hidden(x), 0.35) @ OUT
 
-    cause = told(plain, active, X)
+    cause = cause_of(plain, active, X)
     assert (cause.kind, cause.parameters["rate"]) == ("dropout-active", (0.0, 0.35))
-    cause = told(active, plain, X)
+    cause = cause_of(active, plain, X)
     assert (cause.kind, cause.parameters["rate"]) == ("dropout-active", (0.35, 0.0))
 
 
 def test_another_share():
-    cause = told(lambda x: F.dropout(hidden(x), 0.1), lambda x: F.dropout(hidden(x), 0.7), X)
+    cause = cause_of(lambda x: F.dropout(hidden(x), 0.1), lambda x: F.dropout(hidden(x), 0.7), X)
     assert (cause.kind, cause.parameters["rate"]) == ("dropout-rate", (0.1, 0.7))
 
 

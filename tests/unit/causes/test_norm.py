@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, IMAGES = numbers(5, 7, 6), numbers(4, 6, 5, 8)
-SCALE, OFFSET = tensor(abs(numbers(6)) + 0.5), tensor(numbers(6))
-MEAN, VARIANCE = tensor(numbers(6)), tensor(abs(numbers(6)) + 0.1)
-LAST = tensor(numbers(6, 9))
+X, IMAGES = values(5, 7, 6), values(4, 6, 5, 8)
+SCALE, OFFSET = tensor(abs(values(6)) + 0.5), tensor(values(6))
+MEAN, VARIANCE = tensor(values(6)), tensor(abs(values(6)) + 0.1)
+LAST = tensor(values(6, 9))
 
 
 def layer_norm(eps):
@@ -34,17 +34,17 @@ def batch_norm(eps, training=False):
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
 def test_epsilon_is_solved_for_at_every_size_of_the_inputs(scale):
-    cause = told(layer_norm(1e-5), lambda x: by_hand(x, 0.0037) @ LAST, scale * X)
+    cause = cause_of(layer_norm(1e-5), lambda x: by_hand(x, 0.0037) @ LAST, scale * X)
     assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 0.0037)})
 
 
 def test_epsilon_of_a_single_row():
-    cause = told(layer_norm(1e-12), layer_norm(1e-6), X[:1, :1])
+    cause = cause_of(layer_norm(1e-12), layer_norm(1e-6), X[:1, :1])
     assert cause.parameters == {"epsilon": (1e-12, 1e-6)}
 
 
 def test_epsilon_of_running_statistics():
-    cause = told(batch_norm(1e-5), batch_norm(1e-3), IMAGES)
+    cause = cause_of(batch_norm(1e-5), batch_norm(1e-3), IMAGES)
     assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 1e-3)})
 
 
@@ -54,11 +54,11 @@ def test_epsilon_of_running_statistics_folded_into_a_scale():
     def folded(x):
         return (x * factor[:, None, None] + (OFFSET - MEAN * factor)[:, None, None]).sin()
 
-    assert told(batch_norm(1e-5), folded, IMAGES).parameters == {"epsilon": (1e-5, 1e-3)}
+    assert cause_of(batch_norm(1e-5), folded, IMAGES).parameters == {"epsilon": (1e-5, 1e-3)}
 
 
 def test_epsilon_of_groups():
-    cause = told(
+    cause = cause_of(
         lambda x: F.group_norm(x, 3, SCALE, OFFSET, 1e-5).sin(),
         lambda x: F.group_norm(x, 3, SCALE, OFFSET, 2e-3).sin(),
         IMAGES,
@@ -67,7 +67,7 @@ def test_epsilon_of_groups():
 
 
 def test_groups():
-    cause = told(
+    cause = cause_of(
         lambda x: F.group_norm(x, 3, SCALE, OFFSET).sin(),
         lambda x: F.group_norm(x, 2, SCALE, OFFSET).sin(),
         IMAGES,
@@ -76,7 +76,7 @@ def test_groups():
 
 
 def test_epsilon_of_unit_vectors():
-    cause = told(
+    cause = cause_of(
         lambda x: x / (x.square().sum(-1, keepdim=True) + 1e-3).sqrt(),
         lambda x: x / (x.square().sum(-1, keepdim=True) + 0.02).sqrt(),
         0.1 * X,
@@ -85,18 +85,20 @@ def test_epsilon_of_unit_vectors():
 
 
 def test_placement():
-    cause = told(by_hand, lambda x: by_hand(x, 0.0, outside=1e-5), 1e-2 * X)
+    cause = cause_of(by_hand, lambda x: by_hand(x, 0.0, outside=1e-5), 1e-2 * X)
     assert cause.kind == "norm-epsilon-placement"
     assert cause.parameters["placement"] == ("inside", "outside")
 
 
 def test_axis():
-    cause = told(layer_norm(1e-5), lambda x: by_hand(x, axis=1) @ LAST, X)
+    cause = cause_of(layer_norm(1e-5), lambda x: by_hand(x, axis=1) @ LAST, X)
     assert (cause.kind, cause.parameters) == ("norm-axis", {"axis": (-1, 1)})
 
 
 def test_not_centred():
-    cause = told(layer_norm(1e-5), lambda x: (F.rms_norm(x, (6,), SCALE, 1e-5) + OFFSET) @ LAST, X)
+    cause = cause_of(
+        layer_norm(1e-5), lambda x: (F.rms_norm(x, (6,), SCALE, 1e-5) + OFFSET) @ LAST, X
+    )
     assert cause.kind == "norm-not-centered"
 
 
@@ -106,7 +108,7 @@ def test_statistics_of_the_batch():
 
 
 def test_the_variance_of_a_sample():
-    cause = told(layer_norm(1e-5), lambda x: by_hand(x, ddof=1) @ LAST, X)
+    cause = cause_of(layer_norm(1e-5), lambda x: by_hand(x, ddof=1) @ LAST, X)
     assert (cause.kind, cause.parameters) == ("variance-ddof", {"ddof": (0, 1)})
 
 
@@ -120,21 +122,21 @@ def test_one_added_to_the_weights():
     def rms(weight):
         return lambda x: F.rms_norm(x, (6,), weight, 1e-6)
 
-    assert told(rms(1 + MEAN), rms(MEAN), X).parameters == {"scale": ("1 + w", "w")}
-    assert told(rms(MEAN), rms(1 + MEAN), X).kind == "rmsnorm-offset"
+    assert cause_of(rms(1 + MEAN), rms(MEAN), X).parameters == {"scale": ("1 + w", "w")}
+    assert cause_of(rms(MEAN), rms(1 + MEAN), X).kind == "rmsnorm-offset"
 
 
 def test_local_response():
     def local(alpha, beta, bias):
         return lambda x: F.local_response_norm(x, 3, alpha, beta, bias).sin()
 
-    ours = local(0.3, 0.75, 1.0)
-    for name, pair, theirs in (
+    reference = local(0.3, 0.75, 1.0)
+    for name, pair, candidate in (
         ("alpha", (0.1, 0.3), local(0.9, 0.75, 1.0)),
         ("beta", (0.75, 0.5), local(0.3, 0.5, 1.0)),
         ("bias", (1.0, 2.0), local(0.3, 0.75, 2.0)),
     ):
-        cause = told(ours, theirs, IMAGES)
+        cause = cause_of(reference, candidate, IMAGES)
         assert cause.kind == "lrn-parameters"
         assert cause.parameters == {name: pytest.approx(pair)}
 
@@ -149,7 +151,7 @@ def test_other_things_are_not_named():
         return (x - x.mean(-1, keepdim=True)) / (x.abs().amax(-1, keepdim=True) + 1e-5) * SCALE
 
     assert kind(layer_norm(1e-5), lambda x: largest(x) @ LAST, X) not in norms
-    other = tensor(numbers(6))
+    other = tensor(values(6))
     assert (
         kind(layer_norm(1e-5), lambda x: F.layer_norm(x, (6,), other, OFFSET) @ LAST, X)
         not in norms
@@ -166,19 +168,19 @@ def test_statistics_that_are_computed_before_they_are_read():
     def run(eps):
         return lambda x: F.batch_norm(x, MEAN + 0.1, VARIANCE.log().exp(), SCALE, OFFSET, eps=eps)
 
-    cause = told(run(1e-5), run(1e-3), IMAGES)
+    cause = cause_of(run(1e-5), run(1e-3), IMAGES)
     assert (cause.kind, cause.parameters) == ("norm-epsilon", {"epsilon": (1e-5, 1e-3)})
 
 
-def test_the_bias_of_a_product_of_standardised_numbers_is_no_offset_of_a_norm():
+def test_the_bias_of_a_product_of_standardised_values_is_no_offset_of_a_norm():
     x = (X - X.mean()) / X.std()
-    cause = told(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
+    cause = cause_of(lambda x: F.linear(x, LAST.T, LAST[0]), lambda x: F.linear(x, LAST.T), x)
     assert (cause.kind, cause.alternatives) == ("bias-missing", ())
 
 
 @pytest.mark.parametrize("has_them", [False, True])
 def test_a_scale_of_ones_is_not_surely_missing(has_them):
-    """As fresh weights are: then other numbers in them explain it as well."""
+    """As fresh weights are: then other values in them explain it as well."""
     ones, zeros = torch.nn.Parameter(torch.ones(6)), torch.nn.Parameter(torch.zeros(6))
 
     class Net(torch.nn.Module):
@@ -193,6 +195,6 @@ def test_a_scale_of_ones_is_not_surely_missing(has_them):
 
     net = Net()
     reference = lambda x: torch.tanh(F.layer_norm(x, (6,), SCALE, OFFSET))  # noqa: E731
-    cause = told(reference, lambda x: net(x), X)
+    cause = cause_of(reference, lambda x: net(x), X)
     assert cause.kind == "norm-affine-missing"
     assert cause.confirmed == (not has_them)

@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(6, 7)
-FIRST, LAST = tensor(numbers(7, 8)), tensor(numbers(8, 5))
+X = values(6, 7)
+FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
 
 
 def times(constant):
@@ -21,7 +21,7 @@ def plus(constant):
 
 
 def test_digits():
-    cause = told(times(math.pi), times(3.1416), X)
+    cause = cause_of(times(math.pi), times(3.1416), X)
     assert cause.kind == "constant-precision"
     assert cause.parameters["constant"][1] == 3.1416
     assert kind(plus(0.9189385332), plus(0.919), X) == "constant-precision"
@@ -46,7 +46,7 @@ def test_half_precision_on_the_way():
         h = torch.tanh(x @ FIRST).half()
         return (h @ LAST.half()).float()
 
-    cause = told(lambda x: torch.tanh(x @ FIRST) @ LAST, half, X)
+    cause = cause_of(lambda x: torch.tanh(x @ FIRST) @ LAST, half, X)
     assert (cause.kind, cause.parameters["dtype"]) == ("low-precision", ("float32", "float16"))
 
 
@@ -66,6 +66,6 @@ def test_a_format_that_is_narrower_than_the_weights():
         return torch.tanh(x @ FIRST) @ LAST
 
     for reference in (whole, in_single):
-        cause = told(reference, cached, X)
+        cause = cause_of(reference, cached, X)
         assert cause.kind == "low-precision"
         assert "float8_e4m3fn" in cause.parameters["dtype"][1]

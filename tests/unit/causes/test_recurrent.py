@@ -7,12 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
 UNITS, INPUTS = 5, 4
-X, H = numbers(3, 6, INPUTS), numbers(3, UNITS)
-KERNEL, OWN = tensor(numbers(4 * UNITS, INPUTS)), tensor(numbers(4 * UNITS, UNITS))
-BIAS = tensor(numbers(4 * UNITS))
+X, H = values(3, 6, INPUTS), values(3, UNITS)
+KERNEL, OWN = tensor(values(4 * UNITS, INPUTS)), tensor(values(4 * UNITS, UNITS))
+BIAS = tensor(values(4 * UNITS))
 
 
 def layer(order=(0, 1, 2, 3), forget=0.0):
@@ -46,12 +46,12 @@ def by_hand(gate=torch.sigmoid, carries=True):
 
 
 def test_the_order_of_gates_in_the_weights():
-    cause = told(fused(layer()), fused(layer((0, 3, 1, 2))), X)
+    cause = cause_of(fused(layer()), fused(layer((0, 3, 1, 2))), X)
     assert (cause.kind, cause.parameters) == ("gate-order", {"order": ((0, 1, 2, 3), (0, 3, 1, 2))})
 
 
 def test_the_bias_of_the_forget_gate_is_solved_for():
-    cause = told(fused(layer()), fused(layer(forget=0.75)), X)
+    cause = cause_of(fused(layer()), fused(layer(forget=0.75)), X)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 0.75)})
 
 
@@ -70,7 +70,7 @@ def test_other_weights_are_not_another_order():
     assert kind(fused(layer()), fused(other), X) not in ("gate-order", "forget-bias")
 
 
-W, U = tensor(numbers(INPUTS, 3 * UNITS)), tensor(numbers(UNITS, 3 * UNITS))
+W, U = tensor(values(INPUTS, 3 * UNITS)), tensor(values(UNITS, 3 * UNITS))
 
 
 def gru_cell(after=True, order=(0, 1)):
@@ -86,8 +86,8 @@ def gru_cell(after=True, order=(0, 1)):
 
 @pytest.mark.parametrize("after", [True, False])
 def test_reset(after):
-    x = numbers(3, INPUTS)
-    cause = told(gru_cell(after), gru_cell(not after), x, H)
+    x = values(3, INPUTS)
+    cause = cause_of(gru_cell(after), gru_cell(not after), x, H)
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
@@ -103,14 +103,14 @@ def lstm_cell(gates, shift=0.0):
 
 
 def test_the_order_of_gates_in_a_cell():
-    x = numbers(3, INPUTS)
+    x = values(3, INPUTS)
     for gates in ("figo", "ifog", "igfo"):
         assert kind(lstm_cell("ifgo"), lstm_cell(gates), x, H) == "gate-order"
 
 
 def test_the_number_added_in_a_cell():
-    x = numbers(3, INPUTS)
-    cause = told(lstm_cell("ifgo"), lstm_cell("ifgo", 1.0), x, H)
+    x = values(3, INPUTS)
+    cause = cause_of(lstm_cell("ifgo"), lstm_cell("ifgo", 1.0), x, H)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 
 
@@ -126,8 +126,8 @@ def test_steps_that_are_masked():
 
 
 def test_a_flip_in_a_model_without_steps_is_no_direction():
-    wide = tensor(numbers(UNITS, 4 * UNITS))
-    x = numbers(4, 6, UNITS)
+    wide = tensor(values(UNITS, 4 * UNITS))
+    x = values(4, 6, UNITS)
 
     def dense(turned):
         return lambda x: torch.tanh((x.flip(1) if turned else x) @ wide)
@@ -137,7 +137,7 @@ def test_a_flip_in_a_model_without_steps_is_no_direction():
 
 def test_a_state_that_is_masked_is_no_gate():
     """Where one side keeps the state in the padding, the other side's state is no other gate."""
-    x = numbers(3, INPUTS)
+    x = values(3, INPUTS)
     kept = torch.tensor([[1.0], [0.0], [1.0]])
 
     def cell(masked):
@@ -150,14 +150,14 @@ def test_a_state_that_is_masked_is_no_gate():
 
         return run
 
-    cause = told(cell(True), cell(False), x, H)
+    cause = cause_of(cell(True), cell(False), x, H)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (True, False)})
-    cause = told(cell(False), cell(True), x, H)
+    cause = cause_of(cell(False), cell(True), x, H)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (False, True)})
 
 
 def test_another_state_is_no_mask_and_no_gate():
-    x = numbers(3, INPUTS)
+    x = values(3, INPUTS)
 
     def cell(factor):
         def run(x, h):
@@ -176,10 +176,10 @@ def test_another_state_is_no_mask_and_no_gate():
 @pytest.mark.parametrize("after", [True, False])
 def test_the_reset_shows_in_the_first_step_by_the_bias(after):
     """There the state is zero. The kernel of two gates is a square here."""
-    gates, new = tensor(numbers(2 * UNITS, 2 * UNITS)), tensor(numbers(2 * UNITS, UNITS))
-    own, bias = tensor(numbers(UNITS, UNITS)), tensor(numbers(UNITS))
-    own_gates, bias_new = tensor(numbers(UNITS, 2 * UNITS)), tensor(numbers(UNITS))
-    later = tensor(numbers(UNITS, 3))
+    gates, new = tensor(values(2 * UNITS, 2 * UNITS)), tensor(values(2 * UNITS, UNITS))
+    own, bias = tensor(values(UNITS, UNITS)), tensor(values(UNITS))
+    own_gates, bias_new = tensor(values(UNITS, 2 * UNITS)), tensor(values(UNITS))
+    later = tensor(values(UNITS, 3))
 
     def steps(after):
         def run(x):
@@ -195,13 +195,13 @@ def test_the_reset_shows_in_the_first_step_by_the_bias(after):
 
         return run
 
-    cause = told(steps(after), steps(not after), numbers(3, 6, 2 * UNITS))
+    cause = cause_of(steps(after), steps(not after), values(3, 6, 2 * UNITS))
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
 
 def test_a_state_that_the_second_part_of_a_sequence_does_not_get():
-    """A state comes of the weights that read it again; another value at zero is not one."""
+    """A state comes from the weights that read it again; another value at zero is not one."""
     cell = nn.GRUCell(INPUTS, UNITS)
 
     def parts(handed):
@@ -215,8 +215,8 @@ def test_a_state_that_the_second_part_of_a_sequence_does_not_get():
         return run
 
     assert kind(parts(True), parts(False), X) == "state-not-carried"
-    first, second = tensor(numbers(INPUTS, UNITS)), tensor(numbers(INPUTS, UNITS))
-    both = told(
+    first, second = tensor(values(INPUTS, UNITS)), tensor(values(INPUTS, UNITS))
+    both = cause_of(
         lambda x: torch.tanh(x @ first) + torch.sigmoid(x @ second),
         lambda x: torch.tanh(x @ first) + torch.sigmoid(0 * (x @ second)),
         X[:, 0],

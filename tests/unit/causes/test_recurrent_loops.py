@@ -1,4 +1,4 @@
-"""Whole recurrent layers of which each step is operations of its own, or one operation for all."""
+"""Whole recurrent layers, with separate operations for each step or one operation for all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
 LENGTHS = (6, 2, 4)
 
@@ -25,7 +25,7 @@ def unrolled(
     tried=False,
     shown=False,
 ):
-    """An LSTM of which each step is operations of its own, so that the first step parts already."""
+    """An LSTM whose steps are separate operations, so that the models diverge at the first step."""
     places = torch.cat([torch.arange(gate * UNITS, (gate + 1) * UNITS) for gate in order])
     bias = BIAS.clone()
     bias[UNITS : 2 * UNITS] += shift
@@ -57,7 +57,7 @@ def unrolled(
 
 @pytest.mark.parametrize("last", [True, False])
 def test_the_bias_of_the_forget_gate(last):
-    cause = told(unrolled(last=last), unrolled(shift=1.0, last=last), X)
+    cause = cause_of(unrolled(last=last), unrolled(shift=1.0, last=last), X)
     assert (cause.kind, cause.parameters) == ("forget-bias", {"bias": (0.0, 1.0)})
 
 
@@ -72,8 +72,8 @@ def test_steps_from_the_other_end(last):
 
 @pytest.mark.parametrize("last", [True, False])
 def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
-    """Before it a dense layer over all steps at once, behind it a head; and a layer beside it."""
-    before, head = tensor(numbers(4, 4)), tensor(numbers(2 * UNITS, 3))
+    """Before it a dense layer over all steps at once, after it a head, and a layer beside it."""
+    before, head = tensor(values(4, 4)), tensor(values(2 * UNITS, 3))
     beside = torch.nn.GRU(4, UNITS, batch_first=True)
 
     def states(x, backwards):
@@ -99,8 +99,8 @@ def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
 
 @pytest.mark.parametrize(("carries", "last"), [(True, True), (True, False), (False, False)])
 def test_every_step_by_itself(carries, last):
-    ours, theirs = (unrolled(carries=one, last=last) for one in (carries, not carries))
-    cause = told(ours, theirs, X)
+    reference, candidate = (unrolled(carries=one, last=last) for one in (carries, not carries))
+    cause = cause_of(reference, candidate, X)
     assert (cause.kind, cause.parameters) == (
         "state-not-carried",
         {"carried": (carries, not carries)},
@@ -110,7 +110,7 @@ def test_every_step_by_itself(carries, last):
 @pytest.mark.parametrize("net", [lambda: fused(layer()), unrolled], ids=["fused", "unrolled"])
 @pytest.mark.parametrize("last", [True, False], ids=["result", "input"])
 def test_a_batch_the_other_way_round_is_no_direction(net, last):
-    """Samples that are exchanged end for end are as steps would be; but they do not meet."""
+    """Samples that are reversed look like reversed steps; but they do not depend on each other."""
     right = net()
     turned = (lambda x: right(x).flip(0)) if last else (lambda x: right(x.flip(0)))
     assert kind(right, turned, X) not in ("state-not-carried", "direction")
@@ -121,12 +121,12 @@ def test_the_state_before_the_padding(masked):
     """One side takes the state after each sequence, the other, in one operation, after the last."""
     module = layer()
     models = [unrolled(last=True, lengths=LENGTHS), lambda x: torch.tanh(module(x)[1][0][0])]
-    cause = told(*(models if masked else models[::-1]), X)
+    cause = cause_of(*(models if masked else models[::-1]), X)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (masked, not masked)})
 
 
 def gru(after, biased=True):
-    bias, own_bias = (tensor(numbers(3 * UNITS)) for _ in range(2))
+    bias, own_bias = (tensor(values(3 * UNITS)) for _ in range(2))
 
     def run(after, x):
         h = torch.zeros(x.shape[0], UNITS)
@@ -148,7 +148,7 @@ def gru(after, biased=True):
 
 @pytest.mark.parametrize("after", [True, False])
 def test_the_reset_of_a_whole_gru(after):
-    cause = told(*gru(after), X)
+    cause = cause_of(*gru(after), X)
     words = ("after", "before") if after else ("before", "after")
     assert (cause.kind, cause.parameters) == ("reset-after", {"reset": words})
 
@@ -157,7 +157,7 @@ def cases_of(monkeypatch, reference, candidate):
     """The cases of a comparison's divergences."""
     found = []
     monkeypatch.setattr(divergences, "explain", lambda case: found.append(case))
-    told(reference, candidate, X)
+    cause_of(reference, candidate, X)
     return found
 
 

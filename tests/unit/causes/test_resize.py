@@ -7,9 +7,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes.resize import Resize, resize
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES = numbers(2, 3, 9, 10)
+IMAGES = values(2, 3, 9, 10)
 
 
 def resized(size=(15, 13), **options):
@@ -18,26 +18,26 @@ def resized(size=(15, 13), **options):
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_coordinates(mode):
-    cause = told(resized(mode=mode), resized(mode=mode, align_corners=True), IMAGES)
+    cause = cause_of(resized(mode=mode), resized(mode=mode, align_corners=True), IMAGES)
     assert cause.kind == "resize-coordinates"
     assert cause.parameters["coordinates"] == ("half-pixel", "align-corners")
 
 
 def test_rounding_of_the_nearest():
-    ours, theirs = resized(mode="nearest"), resized(mode="nearest-exact")
-    assert kind(ours, theirs, IMAGES) == "resize-rounding"
+    reference, candidate = resized(mode="nearest"), resized(mode="nearest-exact")
+    assert kind(reference, candidate, IMAGES) == "resize-rounding"
 
 
 def test_another_method():
-    cause = told(resized(mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
+    cause = cause_of(resized(mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
     assert cause is None  # of another size
-    cause = told(resized((18, 20), mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
+    cause = cause_of(resized((18, 20), mode="bilinear"), resized((18, 20), mode="nearest"), IMAGES)
     assert (cause.kind, cause.parameters["method"]) == ("resize-method", ("linear", "nearest"))
 
 
-def test_a_resized_image_times_two_is_not_resized_otherwise():
-    theirs = resized(mode="bilinear")
-    found = kind(resized(mode="bilinear"), lambda x: theirs(x) * x.mean(), IMAGES)
+def test_a_resized_image_times_two_is_not_resized_differently():
+    candidate = resized(mode="bilinear")
+    found = kind(resized(mode="bilinear"), lambda x: candidate(x) * x.mean(), IMAGES)
     assert found not in {"resize-coordinates", "resize-rounding", "resize-method"}
 
 

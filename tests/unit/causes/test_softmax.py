@@ -7,11 +7,11 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X = numbers(5, 7)
-WEIGHT = tensor(numbers(7, 6))
-OUT = tensor(numbers(6, 4))
+X = values(5, 7)
+WEIGHT = tensor(values(7, 6))
+OUT = tensor(values(6, 4))
 
 
 def logits(x):
@@ -23,13 +23,13 @@ def test_another_axis_by_hand():
         e = torch.exp(logits(x))
         return (e / e.sum(0, keepdim=True)) @ OUT
 
-    cause = told(lambda x: logits(x).softmax(-1) @ OUT, by_hand, X)
+    cause = cause_of(lambda x: logits(x).softmax(-1) @ OUT, by_hand, X)
     assert (cause.kind, cause.parameters["axis"]) == ("softmax-axis", (-1, 0))
 
 
-def test_flattened_axes_are_told_in_the_references_numbers():
-    z = numbers(3, 4, 5)
-    cause = told(
+def test_flattened_axes_are_stated_in_the_references_numbers():
+    z = values(3, 4, 5)
+    cause = cause_of(
         lambda z: torch.sin(z).softmax(-1),
         lambda z: torch.sin(z).flatten(1).softmax(1).view_as(z),
         z,
@@ -45,19 +45,19 @@ def test_probabilities_and_their_logarithms():
 
 
 def test_the_temperature_is_solved_for():
-    cause = told(
+    cause = cause_of(
         lambda x: (logits(x) / 0.7).softmax(-1), lambda x: F.softmax(logits(x) * 1.25, 1), X
     )
     assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (0.7, 0.8))
 
 
 def test_the_temperature_of_logits_that_are_masked_afterwards():
-    mask = tensor(numbers(5, 6)) > 0
+    mask = tensor(values(5, 6)) > 0
 
     def at(temperature):
         return lambda x: (logits(x) / temperature).masked_fill(mask, -1e9).softmax(-1) @ OUT
 
-    cause = told(at(2.0), at(0.5), X)
+    cause = cause_of(at(2.0), at(0.5), X)
     assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (2.0, 0.5))
 
 
@@ -99,20 +99,20 @@ def test_flattened_on_one_side_only(as_candidate):
         return torch.tanh(x).flatten(1).softmax(1).view(-1, 3, 4) ** 2
 
     models = [flat, lambda x: torch.tanh(x).softmax(-1) ** 2]
-    cause = told(*models[:: -1 if as_candidate else 1], numbers(5, 3, 4))
+    cause = cause_of(*models[:: -1 if as_candidate else 1], values(5, 3, 4))
     assert cause.kind == "softmax-flattened"
     assert cause.parameters["axis"] == ((-1, (1, -1)) if as_candidate else ((1, -1), -1))
 
 
 def test_an_input_at_another_scale_is_no_temperature():
-    w, x = tensor(numbers(6, 4)), numbers(5, 6)
+    w, x = tensor(values(6, 4)), values(5, 6)
     cause = kind(lambda x: ((x * 2) @ w).softmax(-1), lambda x: ((x * 3) @ w).softmax(-1), x)
     assert cause == "input-scale"
 
 
 def test_a_slope_before_softmax_is_no_temperature():
     """Only what softmax reads as it is are logits: here a maximum lies between."""
-    x = numbers(4, 6)
+    x = values(4, 6)
 
     def leaky(slope):
         return lambda x: torch.softmax(torch.maximum(torch.tanh(x), slope * torch.tanh(x)), -1)
@@ -128,13 +128,13 @@ def compared(reference, candidate, x):
 
 
 @pytest.mark.parametrize("as_candidate", [True, False])
-def test_what_a_call_transposes_inside_is_told_as_its_line_gives_it(as_candidate):
+def test_what_a_call_transposes_inside_is_stated_as_its_line_gives_it(as_candidate):
     def transposing(x):
         y = torch.tanh(x)
         return y.transpose(1, 2).softmax(-1).transpose(1, 2)
 
     models = [transposing, lambda x: torch.tanh(x).softmax(-1)]
-    found, row = compared(*models[:: -1 if as_candidate else 1], numbers(3, 4, 5))
+    found, row = compared(*models[:: -1 if as_candidate else 1], values(3, 4, 5))
     assert (row.reference_shape, row.candidate_shape, row.order) == ((3, 4, 5), (3, 4, 5), "same")
     axes = (-1, 1) if as_candidate else (1, -1)
     assert found.shapes == ((3, 4, 5), (3, 4, 5)) and found.order == "same"
@@ -145,12 +145,12 @@ def test_what_a_call_transposes_inside_is_told_as_its_line_gives_it(as_candidate
     )
 
 
-def test_each_axis_is_told_with_the_shape_that_it_is_of():
+def test_each_axis_is_stated_with_the_shape_that_it_is_of():
     def channels_last(x):
         y = torch.tanh(x).permute(0, 2, 3, 1)
         return y.softmax(1)
 
-    found, row = compared(lambda x: torch.tanh(x).softmax(1), channels_last, numbers(2, 3, 4, 5))
+    found, row = compared(lambda x: torch.tanh(x).softmax(1), channels_last, values(2, 3, 4, 5))
     assert found.shapes == ((2, 3, 4, 5), (2, 4, 5, 3)) and found.order == row.order == "NHWC"
     assert found.cause.summary == (
         "softmax over axis 1 of (2, 4, 5, 3); the reference takes axis 1 of (2, 3, 4, 5)"

@@ -8,9 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._windows import Slide, read_off, slid
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-IMAGES, KERNEL = numbers(3, 4, 12, 14), tensor(numbers(5, 4, 3, 3))
+IMAGES, KERNEL = values(3, 4, 12, 14), tensor(values(5, 4, 3, 3))
 
 
 def conv(before=(0, 0, 0, 0), mode="constant", value=None, kernel=KERNEL, **options):
@@ -28,7 +28,7 @@ def pool(function, **options):
 
 
 @pytest.mark.parametrize(
-    ("theirs", "expected", "parameters"),
+    ("candidate", "expected", "parameters"),
     [
         (conv(), "padding-size", {"padding": (((1, 1), (1, 1)), ((0, 0), (0, 0)))}),
         (conv(padding=1, stride=2), "stride", {"stride": ((1, 1), (2, 2))}),
@@ -42,15 +42,15 @@ def pool(function, **options):
         ),
     ],
 )
-def test_convolutions(theirs, expected, parameters):
-    cause = told(conv(padding=1), theirs, IMAGES)
+def test_convolutions(candidate, expected, parameters):
+    cause = cause_of(conv(padding=1), candidate, IMAGES)
     assert cause.kind == expected
     assert parameters.items() <= dict(cause.parameters).items()
 
 
 def test_padding_after_only_with_a_stride():
-    ours, theirs = conv(padding=1, stride=2), conv((0, 1, 0, 1), stride=2)
-    cause = told(ours, theirs, IMAGES)
+    reference, candidate = conv(padding=1, stride=2), conv((0, 1, 0, 1), stride=2)
+    cause = cause_of(reference, candidate, IMAGES)
     assert (cause.kind, cause.parameters) == (
         "padding-asymmetry",
         {"padding": (((1, 1), (1, 1)), ((0, 1), (0, 1)))},
@@ -58,7 +58,7 @@ def test_padding_after_only_with_a_stride():
 
 
 def test_a_convolution_written_by_hand():
-    kernel = tensor(numbers(5, 4, 3))
+    kernel = tensor(values(5, 4, 3))
 
     def by_hand(x):
         windows = F.pad(torch.tanh(x), (2, 0)).unfold(2, 3, 1)
@@ -67,12 +67,12 @@ def test_a_convolution_written_by_hand():
     def ready(x):
         return F.conv1d(torch.tanh(x), kernel, padding=1) * 2
 
-    x = numbers(3, 4, 12)
+    x = values(3, 4, 12)
     assert kind(ready, by_hand, x) == kind(by_hand, ready, x) == "padding-asymmetry"
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
+    ("reference", "candidate", "expected"),
     [
         (
             pool(F.max_pool2d, kernel_size=3, stride=2),
@@ -91,12 +91,14 @@ def test_a_convolution_written_by_hand():
         ),
     ],
 )
-def test_pools(ours, theirs, expected):
-    assert kind(ours, theirs, IMAGES - 1) == expected  # windows without a positive number too
+def test_pools(reference, candidate, expected):
+    assert (
+        kind(reference, candidate, IMAGES - 1) == expected
+    )  # windows without a positive number too
 
 
 def test_a_transposed_convolution_cut_elsewhere():
-    kernel = tensor(numbers(4, 5, 3, 3))
+    kernel = tensor(values(4, 5, 3, 3))
 
     def up(cut, **options):
         def model(x):
@@ -105,16 +107,16 @@ def test_a_transposed_convolution_cut_elsewhere():
 
         return model
 
-    cause = told(up(0, padding=1, output_padding=1), up(1), IMAGES)
+    cause = cause_of(up(0, padding=1, output_padding=1), up(1), IMAGES)
     assert cause.kind == "transposed-conv-crop"
     assert cause.parameters["crop"] == (((1, 0), (1, 0)), ((0, 1), (0, 1)))
 
 
 def test_groups_of_a_repeated_kernel():
-    narrow = numbers(6, 2, 3, 3)
-    ours = conv(kernel=tensor(narrow), groups=2)
-    theirs = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
-    cause = told(ours, theirs, IMAGES)
+    narrow = values(6, 2, 3, 3)
+    reference = conv(kernel=tensor(narrow), groups=2)
+    candidate = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
+    cause = cause_of(reference, candidate, IMAGES)
     assert (cause.kind, cause.parameters) == ("groups", {"groups": (2, 1)})
 
 
@@ -149,7 +151,7 @@ def test_a_window_is_read_off_what_it_gives(kind_):
     assert np.allclose(slid(x, found, kernel), slid(x, window, kernel))
 
 
-def test_no_window_is_read_off_other_numbers():
+def test_no_window_is_read_off_other_values():
     random = np.random.default_rng(1)
     x = random.standard_normal((2, 3, 11, 13))
     guess = Slide("max", (2, 2), ((0, 0), (0, 0)), (1, 1), (1, 1))
@@ -157,7 +159,7 @@ def test_no_window_is_read_off_other_numbers():
 
 
 def test_convolutions_are_torchs():
-    x, kernel = numbers(2, 6, 9, 10), numbers(4, 3, 3, 2)
+    x, kernel = values(2, 6, 9, 10), values(4, 3, 3, 2)
     window = Slide("conv", (3, 2), ((1, 1), (2, 2)), (2, 1), (2, 3), 2)
     expected = F.conv2d(
         tensor(x), tensor(kernel), stride=(2, 1), padding=(1, 2), dilation=(2, 3), groups=2
@@ -178,14 +180,14 @@ def by_columns(before=(0, 0, 0, 0), **options):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
+    ("reference", "candidate", "expected"),
     [
         (by_columns(), conv(padding=1), "padding-size"),
         (conv(padding=1), by_columns((1, 1, 1, 1), stride=2), "stride"),
     ],
 )
-def test_a_convolution_by_columns(ours, theirs, expected):
-    assert kind(ours, theirs, IMAGES) == expected
+def test_a_convolution_by_columns(reference, candidate, expected):
+    assert kind(reference, candidate, IMAGES) == expected
 
 
 def test_other_weights_by_columns_are_no_window():

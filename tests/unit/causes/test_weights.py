@@ -1,4 +1,4 @@
-"""Weights that hold other numbers."""
+"""Weights that hold other values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes import weights
-from tests.unit.causes.told import kind, numbers, tensor, told
+from tests.unit.causes.told import cause_of, kind, tensor, values
 
-X, WEIGHT, BIAS = numbers(5, 7), numbers(7, 6), numbers(6)
+X, WEIGHT, BIAS = values(5, 7), values(7, 6), values(6)
 
 
 def dense(weight=WEIGHT, bias=BIAS):
@@ -28,13 +28,13 @@ def test_a_bias_that_is_missing_or_added_twice():
     assert kind(dense(), dense(bias=2 * BIAS), X) == "bias-doubled"
 
 
-def test_a_bias_of_other_numbers():
-    assert kind(dense(), dense(bias=numbers(6, scale=2.0)), X) == "weight-values"
+def test_a_bias_of_other_values():
+    assert kind(dense(), dense(bias=values(6, scale=2.0)), X) == "weight-values"
 
 
 @pytest.mark.parametrize("factor", [0.5, -1.0, 0.0125])
 def test_a_weight_of_another_scale(factor):
-    cause = told(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
+    cause = cause_of(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
     assert cause.kind == "weight-scale"
     assert cause.parameters["scale"] == (1.0, factor)
 
@@ -42,12 +42,12 @@ def test_a_weight_of_another_scale(factor):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_rounded_weight(dtype):
     rounded = torch.from_numpy(WEIGHT).to(getattr(torch, dtype)).float().numpy()
-    cause = told(dense(), dense(weight=rounded), X)
+    cause = cause_of(dense(), dense(weight=rounded), X)
     assert (cause.kind, cause.parameters["dtype"][1]) == ("weight-precision", dtype)
 
 
 def test_weights_of_two_layers_swapped():
-    one, two = numbers(7, 7), numbers(7, 7, scale=0.5)
+    one, two = values(7, 7), values(7, 7, scale=0.5)
 
     def model(first, second):
         first, second = tensor(first), tensor(second)
@@ -56,10 +56,10 @@ def test_weights_of_two_layers_swapped():
     assert kind(model(one, two), model(two, one), X) == "weight-swapped"
 
 
-def test_one_row_of_other_numbers():
+def test_one_row_of_other_values():
     other = WEIGHT.copy()
     other[2] += 1
-    cause = told(dense(), dense(weight=other), X)
+    cause = cause_of(dense(), dense(weight=other), X)
     assert cause.kind == "weight-values"
     assert "6 of 42 differ" in cause.summary
 
@@ -74,30 +74,30 @@ def test_equal_weights_under_another_function_are_no_weights():
 @pytest.mark.parametrize("outputs", [1, 6])
 @pytest.mark.parametrize("as_candidate", [True, False])
 def test_a_bias_on_one_side_only(outputs, as_candidate):
-    w, b, x = tensor(numbers(outputs, 5)), tensor(numbers(outputs)), numbers(4, 5)
+    w, b, x = tensor(values(outputs, 5)), tensor(values(outputs)), values(4, 5)
     models = [lambda x: F.linear(x, w, b), lambda x: F.linear(x, w)]
-    cause = told(*models[:: -1 if as_candidate else 1], x)
+    cause = cause_of(*models[:: -1 if as_candidate else 1], x)
     assert cause.kind == "bias-missing"
     assert cause.parameters["bias"] == ((0, 1) if as_candidate else (1, 0))
 
 
 def test_a_bias_of_which_the_reference_adds_twice_as_much():
-    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    w, b, x = tensor(values(6, 5)), tensor(values(6)), values(4, 5)
     twice = 2 * b
-    cause = told(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
+    cause = cause_of(lambda x: F.linear(x, w, twice), lambda x: F.linear(x, w, b), x)
     assert (cause.kind, cause.parameters["bias"]) == ("bias-doubled", (1, 0.5))
 
 
 def test_a_bias_at_another_scale_is_no_bias_twice():
-    w, b, x = tensor(numbers(6, 5)), tensor(numbers(6)), numbers(4, 5)
+    w, b, x = tensor(values(6, 5)), tensor(values(6)), values(4, 5)
     other = 3 * b
     assert kind(lambda x: F.linear(x, w, b), lambda x: F.linear(x, w, other), x) == "weight-scale"
 
 
 def test_the_reference_is_rounded():
-    w, x = tensor(numbers(6, 5)), numbers(4, 5)
+    w, x = tensor(values(6, 5)), values(4, 5)
     rounded = w.half().float()
-    cause = told(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
+    cause = cause_of(lambda x: F.linear(x, rounded), lambda x: F.linear(x, w), x)
     assert (cause.kind, cause.parameters["dtype"]) == ("weight-precision", ("float16", "float32"))
 
 
@@ -106,7 +106,7 @@ def test_of_many_values_not_every_pair_is_exchanged(monkeypatch):
     tried = []
     monkeypatch.setattr(weights, "gives", lambda case, predict: bool(tried.append(predict)))
     monkeypatch.setattr(weights, "_with_weight", lambda case, inputs: True)
-    fed = {value: numbers(2, 3) for value in range(40)}
+    fed = {value: values(2, 3) for value in range(40)}
     tape = SimpleNamespace(producer=lambda value: SimpleNamespace(inputs=()))
     case = SimpleNamespace(first=SimpleNamespace(given=fed), reference=SimpleNamespace(tape=tape))
     assert list(weights.operands_swapped(case)) == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import kind, numbers, tensor
+from tests.unit.causes.told import kind, tensor, values
 
-X = numbers(5, 7)
-FIRST, SECOND, THIRD = tensor(numbers(7, 6)), tensor(numbers(6, 6)), tensor(numbers(6, 6))
+X = values(5, 7)
+FIRST, SECOND, THIRD = tensor(values(7, 6)), tensor(values(6, 6)), tensor(values(6, 6))
 
 
 def layers(x):
@@ -72,8 +72,8 @@ def test_two_faults_in_one_region_are_neither():
     assert kind(reference, candidate, X) not in ("wrong-source", "op-missing", "op-extra")
 
 
-def test_another_value_is_added_that_the_rest_is_made_of():
-    w = tensor(numbers(6, 6))
+def test_another_value_is_added_from_which_the_rest_is_computed():
+    w = tensor(values(6, 6))
 
     def model(swapped):
         def run(x):
@@ -83,11 +83,11 @@ def test_another_value_is_added_that_the_rest_is_made_of():
 
         return run
 
-    assert kind(model(False), model(True), numbers(5, 6)) == "wrong-source"
+    assert kind(model(False), model(True), values(5, 6)) == "wrong-source"
 
 
 def test_a_clip_that_cuts_nothing_off_hides_nothing():
-    w, x = tensor(numbers(6, 4)), numbers(5, 6, scale=0.1)
+    w, x = tensor(values(6, 4)), values(5, 6, scale=0.1)
 
     def model(scale, clip):
         def run(x):
@@ -96,6 +96,8 @@ def test_a_clip_that_cuts_nothing_off_hides_nothing():
 
         return run
 
-    ours = model(1.0, lambda x: x.clamp(-1, 1))
-    theirs = model(2.0, lambda x: torch.minimum(torch.maximum(x, -torch.ones(())), torch.ones(())))
-    assert kind(ours, theirs, x) == "weight-scale"
+    reference = model(1.0, lambda x: x.clamp(-1, 1))
+    candidate = model(
+        2.0, lambda x: torch.minimum(torch.maximum(x, -torch.ones(())), torch.ones(()))
+    )
+    assert kind(reference, candidate, x) == "weight-scale"

@@ -1,4 +1,4 @@
-"""What a comparison of two torch functions tells: for the tests of single causes."""
+"""What a comparison of two torch functions reports: for the tests of single causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import parity
 random = np.random.default_rng(3)
 
 
-def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
+def values(*shape: int, scale: float = 1.0) -> np.ndarray:
     return (scale * random.standard_normal(shape)).astype(np.float32)
 
 
@@ -21,7 +21,9 @@ def tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
-def told(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> Any:
+def cause_of(
+    reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray
+) -> Any:
     """The cause of the first divergence; None if there is a divergence and no cause."""
     report = parity.compare(
         parity.wrap(reference, framework="torch"),
@@ -34,7 +36,7 @@ def told(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: 
 
 def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> str:
     """The kind of the cause, "" for none."""
-    cause = told(reference, candidate, *inputs)
+    cause = cause_of(reference, candidate, *inputs)
     return "" if cause is None else str(cause.kind)
 
 

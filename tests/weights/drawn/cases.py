@@ -1,4 +1,4 @@
-"""Transfers of drawn networks, held against the map that is known from how they were drawn."""
+"""Transfers of drawn networks, compared with the map that is known from how they were drawn."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Result:
         kinds: of its layers.
         verdict: of the transfer, or the name of what was raised.
         right: whether the target's weights are the source's, by the known map; None if not proved.
-        exact: whether the way back gave every number as it was; None where there was none.
+        exact: whether the way back gave every value as it was; None where there was none.
         reason: why it is not parity, or what is wrong.
         seconds: of the transfer there.
         ratio: those to one of the source's own forward passes.
@@ -150,28 +150,28 @@ def why(found: Transfer) -> str:
     left = [f"left in the {'source' if not n else 'target'}: {', '.join(names)}"
             for n, names in enumerate(found.table.left) if names]  # fmt: skip
     divergences = found.report.divergences if found.report is not None else ()
-    told = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
-    told = told[:1] or [r for one in found.report.comparisons for r in one.reasons]
-    return "; ".join([*left, *found.table.notes, *told])
+    reasons = [f"first at {_site(one.reference)} and {_site(one.candidate)}" for one in divergences]
+    reasons = reasons[:1] or [r for one in found.report.comparisons for r in one.reasons]
+    return "; ".join([*left, *found.table.notes, *reasons])
 
 
 def _site(site: Any) -> str:
     return f"{site.op} in {site.layer or site.source}"
 
 
-def unlike(ours: Weights, theirs: Weights) -> list[str]:
+def unlike(source: Weights, target: Weights) -> list[str]:
     """Where two models' weights differ, in any bit."""
     return [
         f"{role} of {layer}"
-        for layer, role in {**ours, **theirs}
-        if (layer, role) not in ours
-        or (layer, role) not in theirs
-        or not np.array_equal(ours[layer, role], theirs[layer, role])
+        for layer, role in {**source, **target}
+        if (layer, role) not in source
+        or (layer, role) not in target
+        or not np.array_equal(source[layer, role], target[layer, role])
     ]
 
 
 def _lost(net: Net, framework: str, first: Model, third: Model) -> list[str]:
-    """Tensors that came back otherwise; of two biases that had become one only the sum can come."""
+    """Tensors that came back changed; of two biases merged into one only the sum can come back."""
     tensors = [load(model.framework).tensors(model.obj) for model in (first, third)]
     differing = [
         one.name
@@ -213,7 +213,7 @@ def judge_other(seed: int, direction: tuple[str, str]) -> str | None:
     """Transfers into a network that differs.
 
     Returns:
-        What is wrong with what came of it; "" where nothing is; None where none could be drawn.
+        What is wrong with the result; "" where nothing is; None where none could be drawn.
     """
     net = net_of_seed(seed)
     changed = other_net(net, Random(seed))
@@ -248,7 +248,7 @@ def judge_files(seed: int) -> str:
     """Writes a model's weights in each format, and reads them into another of the same network.
 
     Returns:
-        What came back otherwise; "" where nothing did.
+        What came back changed; "" where nothing did.
     """
     net, wrong = net_of_seed(seed), []
     framework = FRAMEWORKS[seed % len(FRAMEWORKS)]

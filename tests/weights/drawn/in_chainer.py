@@ -14,7 +14,7 @@ F, L = chainer.functions, chainer.links
 
 
 class ChainerNet(chainer.Chain):
-    """The links are made in an order of their own."""
+    """The links are made in a different order."""
 
     def __init__(self, net: Net) -> None:
         super().__init__()

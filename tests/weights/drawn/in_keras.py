@@ -29,7 +29,7 @@ def last(shape):
 
 
 def keras_net(net: Net) -> keras.Model:
-    """The layers are made in an order of their own, and called in the network's."""
+    """The layers are made in a different order, and called in the network's."""
     keras.utils.clear_session(free_memory=False)  # a net built again has the names that it had
     given = list(net.layers.items())
     Random(net.made + 1).shuffle(given)
@@ -196,7 +196,7 @@ def weights_of(model: keras.Model, net: Net):
 
 
 def _orders(net: Net):
-    """For each node whose features stand in another order than channels first has them: which."""
+    """For each node whose features are in another order than with channels first: which."""
     shapes, found = net.shapes, {0: None}
     for number, node in enumerate(net.nodes[1:], 1):
         shape = shapes[node.inputs[0]]

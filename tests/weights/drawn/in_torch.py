@@ -20,7 +20,7 @@ POOLS = {
 
 
 class TorchNet(nn.Module):
-    """The layers are made in an order of their own."""
+    """The layers are made in a different order."""
 
     def __init__(self, net: Net) -> None:
         super().__init__()

@@ -102,13 +102,13 @@ class Net:
         return node.kind == "flatten" and self.form == "image"
 
     def __str__(self) -> str:
-        told = [
+        lines = [
             f"{number}: {node.kind}{list(node.inputs)}{_layer(number, node)} {dict(node.sizes)}"
             f"{' by hand in ' + ', '.join(sorted(node.by_hand)) if node.by_hand else ''}"
             f" -> {shape}"
             for number, (node, shape) in enumerate(zip(self.nodes, self.shapes, strict=True))
         ]
-        return "\n".join([*told, f"outputs {list(self.outputs)}"])
+        return "\n".join([*lines, f"outputs {list(self.outputs)}"])
 
 
 def _layer(number: int, node: Node) -> str:
@@ -272,7 +272,7 @@ class _Drawing:
         return number
 
     def _layer(self) -> tuple[int, ...] | None:
-        """Adds a layer; where it is separate trunks, gives their ends, if those stay apart."""
+        """Adds a layer; where it is separate trunks, gives their ends, if those stay separate."""
         kind = self._one_of(_LAYERS[self.form])
         before = len(self.nodes), self.shape
         try:
@@ -392,7 +392,7 @@ class _Drawing:
 
 
 def other_net(net: Net, random: Random) -> Net | None:
-    """The same but for a layer's size, or without one of its layers; None where none can be.
+    """The same except for a layer's size, or without one of its layers; None where none can be.
 
     A layer is only left out where another output is certain: one that has weights.
     """
@@ -406,7 +406,7 @@ def other_net(net: Net, random: Random) -> Net | None:
                 changed = way(net, number)
                 if changed.shapes and changed.layers and changed != net:
                     return changed
-            except (ValueError, IndexError):  # nothing fits behind it
+            except (ValueError, IndexError):  # nothing fits after it
                 continue
     return None
 
