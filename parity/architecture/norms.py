@@ -117,7 +117,11 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
         width = math.prod(n for axis, n in enumerate(shape) if axis not in axes)
         return _Statistic("batch_norm", x, width, True) if centred else None
     move = next(graph.moves_before(x), None)
-    if move is not None and len(shape) > len(values[move.inputs[0]].shape) and centred:
+    if (
+        move is not None
+        and centred
+        and _splits_channels(move.word, values[move.inputs[0]].shape, shape)
+    ):
         kept = [n for axis, n in enumerate(shape) if axis and axis not in axes]
         groups = {"groups": kept[0]} if len(kept) == 1 else {}
         return _Statistic("group_norm", x, None, True, groups, move.inputs[0])
@@ -126,6 +130,11 @@ def _statistic(graph: Graph, variance: int) -> _Statistic | None:
     width = math.prod(shape[a] for a in axes)
     kind = "layer_norm" if centred else "rms_norm"
     return _Statistic(kind, x, width, centred, {"normalised": width})
+
+
+def _splits_channels(word: str, before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether an operation splits channels into groups, and no rows that had been put together."""
+    return word == "reshape" and len(after) > len(before) and after[:1] == before[:1]
 
 
 def _mean_of_squares(graph: Graph, variance: int) -> tuple[Op, int, bool] | None:

@@ -100,6 +100,8 @@ class Elements:
         if len(step.ops) == 1:
             return self._one_by_one(op)
         within = {value for index in step.ops for value in self._tape.ops[index].outputs}
+        if step.kind.endswith("_norm"):
+            within = set()  # what it normalises may be split into groups first, and is known then
         for index in step.ops:
             for value in self._tape.ops[index].inputs:
                 found = self._of.get(value)

@@ -363,3 +363,54 @@ def test_a_batch_norm_by_hand_behind_a_flatten() -> None:
     hidden = [layers.Conv2D(2, 3, activation="tanh"), layers.Flatten()]
     target = keras.Sequential([keras.Input((4, 4, 3)), *hidden, norm, layers.Dense(3)])
     moved(Flat(), target, 8, images)
+
+
+# --- what stands before and after a norm ----------------------------------------------------------
+
+
+def test_the_rows_of_an_embedding_are_no_groups_of_channels() -> None:
+    words = RNG.integers(0, 11, (6, 5)).astype("i4")
+    source = nn.Sequential(nn.Embedding(11, 4), nn.LayerNorm(4), nn.Linear(4, 3))
+    hidden = [layers.Embedding(11, 4), layers.LayerNormalization(epsilon=1e-5)]
+    target = keras.Sequential([keras.Input((5,), dtype="int32"), *hidden, layers.Dense(3)])
+    moved(source, target, 5, words)
+
+
+def test_a_flatten_behind_a_norm_of_groups_has_its_order() -> None:
+    images = RNG.normal(size=(6, 4, 5, 6)).astype("f")
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            groups = nn.GroupNorm(2, 4)
+            self.own = nn.Sequential(nn.Conv2d(6, 4, 1), groups, nn.Flatten(), nn.Linear(80, 3))
+
+        def forward(self, x: Any) -> Any:
+            return self.own(x.movedim(-1, 1))
+
+    hidden = [layers.Conv2D(4, 1), layers.GroupNormalization(2, epsilon=1e-5), layers.Flatten()]
+    target = keras.Sequential([keras.Input((4, 5, 6)), *hidden, layers.Dense(3)])
+    moved(Net(), target, 6, images)
+
+
+def test_rows_that_were_put_together_and_parted_again_are_no_groups() -> None:
+    series = RNG.normal(size=(6, 5, 4)).astype("f")
+
+    class Rows(nets.chainer.Chain):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.init_scope():
+                self.first, self.last = L.Linear(4, 4), L.Linear(4, 3)
+                self.g = nets.chainer.Parameter(np.ones(4, "f"))
+                self.b = nets.chainer.Parameter(np.zeros(4, "f"))
+
+        def forward(self, x: Any) -> Any:
+            h = F.reshape(self.first(F.reshape(x, (-1, 4))), x.shape)
+            h = h - F.broadcast_to(F.mean(h, axis=-1, keepdims=True), h.shape)
+            variance = F.mean(h**2, axis=-1, keepdims=True)
+            h = h / F.broadcast_to(F.sqrt(variance + 1e-5), h.shape)
+            h = h * F.broadcast_to(self.g, h.shape) + F.broadcast_to(self.b, h.shape)
+            return F.reshape(self.last(F.reshape(h, (-1, 4))), (*x.shape[:2], 3))
+
+    source = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 3))
+    moved(source, Rows(), 6, series)
