@@ -6,6 +6,7 @@ effect of how the others were repaired. What several of them say together decide
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,9 @@ from parity.findings import Capture, Cause, Divergence, Guess, LeafDifference, N
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.tape import Replay, Site, Tape
+
+Words = tuple[tuple[str, ...], tuple[str, ...]]  # of the operations of both regions
+Siblings = defaultdict[Words, list[Explained]]
 
 
 def sites_of(mismatch: Mismatch) -> tuple[Site, Site]:
@@ -54,6 +58,7 @@ def explained(
         progress: called after each.
     """
     found: dict[tuple[Site, Site], list[Finding]] = {}
+    siblings: Siblings = defaultdict(list)
     idle: list[tuple[Mismatch, Note]] = []
     matched, repaired = proofs.matched, proofs.repaired
     kept = without_sorted(matched, repaired, [mismatch for mismatch, _ in faults], proofs.outputs)
@@ -66,7 +71,7 @@ def explained(
         here = found.setdefault(sites_of(mismatch), [])
         spent = budget.EXPLANATIONS in budget.current().missed
         if len(here) < (1 if spent else limits.EXPLAINED_AT_A_SITE):
-            here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail)))
+            here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
         else:
             last = here[-1].divergence
             here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
@@ -75,7 +80,9 @@ def explained(
     return merge(without_proof([one for here in found.values() for one in here])), idle
 
 
-def _within_budget(proofs: Proofs, mismatch: Mismatch, detail: str) -> Divergence:
+def _within_budget(
+    proofs: Proofs, mismatch: Mismatch, detail: str, siblings: Siblings
+) -> Divergence:
     """A divergence, explained if that takes no more than what is left of the budget."""
     found = _divergence(proofs.matched, mismatch, detail)
     if mismatch.unshared:
@@ -88,7 +95,7 @@ def _within_budget(proofs: Proofs, mismatch: Mismatch, detail: str) -> Divergenc
             with budget.until(budget.EXPLAINING):
                 before, after = _repaired_alone(proofs, mismatch)
                 found = replace(found, output_before=before, output_after=after)
-                return diagnose(proofs, mismatch, found)
+                return diagnose(proofs, mismatch, found, siblings)
     except budget.Spent:
         pass
     left.miss(missed)
@@ -119,12 +126,15 @@ def _divergence(matched: Match, mismatch: Mismatch, detail: str) -> Divergence:
     )
 
 
-def diagnose(proofs: Proofs, mismatch: Mismatch, found: Divergence) -> Divergence:
+def diagnose(
+    proofs: Proofs, mismatch: Mismatch, found: Divergence, siblings: Siblings
+) -> Divergence:
     """A divergence with its cause if one could be proved, else with what comes closest.
 
     Args:
         proofs: knows the models and their outputs; a mismatch after which nothing reconverges is
             explained at the first output.
+        siblings: what explains other places, by the operations there; what is found is added.
     """
     repaired, outputs = proofs.repaired, proofs.outputs
     differing = [pair for pair in outputs if not output_matches(repaired, pair)]
@@ -141,13 +151,15 @@ def diagnose(proofs: Proofs, mismatch: Mismatch, found: Divergence) -> Divergenc
         found = replace(found, shapes=case.written.shapes)
     if mismatch.order:
         found = replace(found, order=str(case.written.order or ""))
-    explained = explain(case)
+    alike = siblings[_words(mismatch)]
+    explained = explain(case, alike)
     if explained is None:
         return found
     explanation = explained.explanation
     if not isinstance(explained, Explained):
         guess = Guess(explanation.kind, explanation.summary, explained.share)
         return replace(found, closest=guess)
+    alike.append(explained)
     site = mismatch.candidate.entry.site if mismatch.candidate.entry else None
     edit, doubt = explanation.edit, proofs.doubt(mismatch, explained)
     cause = Cause(
@@ -164,6 +176,14 @@ def diagnose(proofs: Proofs, mismatch: Mismatch, found: Divergence) -> Divergenc
         alternatives=explained.alternatives,
     )
     return replace(found, cause=cause)
+
+
+def _words(mismatch: Mismatch) -> Words:
+    """What is computed in both regions, whatever moves values there."""
+    reference, candidate = (
+        tuple(op.word for op in region.ops if op.role != "move") for region in mismatch.regions
+    )
+    return reference, candidate
 
 
 def _repaired_alone(proofs: Proofs, mismatch: Mismatch) -> tuple[float | None, float | None]:

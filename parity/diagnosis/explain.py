@@ -43,6 +43,7 @@ class Explained:
         alternatives: kinds of other explanations that hold as well and assume no more.
         unproved: why it is consistent with the evidence and no proof; "" where it is one, as far as
             the region itself can tell.
+        by: the cause that proposed it.
     """
 
     explanation: Explanation
@@ -51,6 +52,7 @@ class Explained:
     inputs: int
     alternatives: tuple[str, ...] = ()
     unproved: str = ""
+    by: RegisteredCause | None = None
 
     @property
     def repaired(self) -> Array:
@@ -81,12 +83,21 @@ class Closest:
     share: float
 
 
-def explain(case: Case) -> Explained | Closest | None:
-    """The simplest explanation that holds; else the one that comes closest; else None."""
+def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Closest | None:
+    """The simplest explanation that holds; else the one that comes closest; else None.
+
+    Args:
+        siblings: what explains the same operations elsewhere. Where one of them is proved here with
+            the same parameters, no other cause is asked: a fault of every layer is one fault.
+    """
+    around = _Around(case)
+    for sibling in siblings:
+        again = _again(sibling, case, around)
+        if again is not None:
+            return again
     closest: Closest | None = None
     consistent: list[Explained] = []  # reported only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
-    around = _Around(case)
     for _, tier in tiers:
         held = []
         for one in tier:
@@ -103,6 +114,19 @@ def explain(case: Case) -> Explained | Closest | None:
             return _simplest(proved)
         consistent += held
     return _simplest(consistent) if consistent else closest
+
+
+def _again(sibling: Explained, case: Case, around: Iterable[Case]) -> Explained | None:
+    """What explains a sibling, if that is proved here too; None for what names no parameters."""
+    known, by = sibling.explanation, sibling.by
+    if by is None or by.tier or not known.parameters or sibling.unproved:
+        return None
+    for proposed, where in _proposals(by, case, around):
+        if (proposed.kind, proposed.parameters) == (known.kind, known.parameters):
+            result = _tried(by, where, proposed)
+            if isinstance(result, Explained) and not result.unproved:
+                return replace(result, alternatives=sibling.alternatives)
+    return None
 
 
 class _Around:
@@ -139,7 +163,8 @@ def _tried(one: RegisteredCause, where: Case, proposed: Explanation) -> Explaine
     if proposed.reads_the_same:
         return Closest(proposed, 0.0)
     with _may_fail(one):
-        return hold(where, proposed)
+        result = hold(where, proposed)
+        return replace(result, by=one) if isinstance(result, Explained) else result
     return None
 
 

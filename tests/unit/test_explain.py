@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -100,6 +102,38 @@ def test_a_later_tier_is_asked_only_where_an_earlier_explains_nothing(case, monk
     found = explain(case)
     assert found.explanation.kind == "early"
     assert found.alternatives == ()
+
+
+def of_sibling(monkeypatch, case, right):
+    """What explains another place by one cause; then other causes are there as well."""
+    causes_of(monkeypatch, (0, right))
+    found = explain(case)
+    simpler = explanation(lambda x: x**3, np.square, "simpler", cost=-1)
+    causes_of(monkeypatch, (0, simpler))
+    return found
+
+
+def test_what_explains_a_sibling_is_tried_first_and_then_no_other(case, monkeypatch):
+    right = replace(explanation(lambda x: x**3, np.square), parameters={"power": (2, 3)})
+    sibling = of_sibling(monkeypatch, case, right)
+    assert explain(case).explanation.kind == "simpler"
+    assert explain(case, [sibling]).explanation is right
+
+
+@pytest.mark.parametrize("parameters", [{}, {"power": (2, 4)}])
+def test_a_sibling_with_other_parameters_or_none_says_nothing(case, monkeypatch, parameters):
+    right = replace(explanation(lambda x: x**3, np.square), parameters={"power": (2, 3)})
+    sibling = of_sibling(monkeypatch, case, right)
+    sibling = replace(sibling, explanation=replace(right, parameters=parameters))
+    assert explain(case, [sibling]).explanation.kind == "simpler"
+
+
+def test_what_does_not_hold_here_is_no_explanation_though_it_was_a_siblings(case, monkeypatch):
+    right = replace(explanation(lambda x: x**3, np.square), parameters={"power": (2, 3)})
+    sibling = of_sibling(monkeypatch, case, right)
+    other = case_between(square, lambda x: torch.tanh(torch.pow(x, 5)))
+    causes_of(monkeypatch)
+    assert explain(other, [sibling]) is None
 
 
 def test_two_that_hold_alike_are_both_reported(case, monkeypatch):
