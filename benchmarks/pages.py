@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from parity.history.run import commit
+
 
 def write(name: str, make: Callable[[], str], arguments: Sequence[str] | None = None) -> int:
     """The command of one page.
@@ -23,6 +25,11 @@ def write(name: str, make: Callable[[], str], arguments: Sequence[str] | None = 
     else:
         print(text, end="")
     return 0
+
+
+def printed_by(command: str) -> str:
+    """How a page of figures was made: the command, and the commit that it ran at."""
+    return f"Printed by `{command}` at commit {commit()[:8]}"
 
 
 def cell(text: str) -> str:

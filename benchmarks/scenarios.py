@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.corpus.scenarios import c51, layered, nature_dqn
 from benchmarks.corpus.scenarios.pair import Pair
+from benchmarks.pages import printed_by
 
 Judge = Callable[[Any], bool]
 COMMAND = "python -m benchmarks.scenarios --write docs/scenarios.md"
@@ -41,7 +42,7 @@ def main() -> None:
 def tables() -> Iterator[str]:
     yield "# Planted faults, and where they are located"
     yield ""
-    yield f"Printed by `{COMMAND}`. Each cell has the verdict;"
+    yield f"{printed_by(COMMAND)}. Each cell has the verdict;"
     yield "whether the first divergence is at the faulty line, or layer, on both sides; the"
     yield "operation named in the candidate; the cause; seconds, one thread."
     yield ""

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pages import printed_by
 from benchmarks.verdict import jobs
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines += _print(planted_tables(results, cut, sizes, kinds))
     lines += _print([f"{time.perf_counter() - started:.0f} s."])
     if options.write:
-        title = ["# The verdict, measured", "", f"Printed by `{COMMAND}`.", ""]
+        title = ["# The verdict, measured", "", f"{printed_by(COMMAND)}.", ""]
         options.write.write_text("\n".join(title + lines) + "\n")
     return 0
 
