@@ -41,13 +41,19 @@ def holders() -> tuple[type, ...]:
     found = [tf.__internal__.tracking.AutoTrackable, TrackableDataStructure]
     for keras in _kerases():
         found += [keras.layers.Layer, keras.metrics.Metric, keras.optimizers.Optimizer]
-        found += [made for made in [getattr(keras.random, "SeedGenerator", None)] if made]
-    return tuple(found)
+    return (*found, *_seed_generators())
 
 
 def _kerases() -> list[Any]:
     found = [sys.modules.get(name) for name in ("keras", "tf_keras")]
     return [keras for keras in found if hasattr(keras, "optimizers")]
+
+
+def _seed_generators() -> list[type]:
+    """Keras 3's; Keras 2 has none, and no module for them either."""
+    modules = [getattr(keras, "random", None) for keras in _kerases()]
+    found = [getattr(module, "SeedGenerator", None) for module in modules]
+    return [kind for kind in found if kind is not None]
 
 
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:
@@ -139,8 +145,7 @@ def leaf(thing: Any) -> Leaf | None:
 
 def _generators() -> list[tuple[type, int]]:
     """Classes that draw by a state, and where among its numbers the seed is."""
-    seeds = [getattr(keras.random, "SeedGenerator", None) for keras in _kerases()]
-    return [(tf.random.Generator, -1), *((kind, 0) for kind in seeds if kind)]
+    return [(tf.random.Generator, -1), *((kind, 0) for kind in _seed_generators())]
 
 
 def _move(state: Any, at: int, seed: int) -> None:
