@@ -120,7 +120,7 @@ class Case:
         return None
 
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
-        """What enters, drawn anew, by the ids of a trial's `given`; integers stay.
+        """The inputs, drawn anew, by the ids of a trial's `given`; integers stay.
 
         Values that are equal, as x and 1 * x, are one: they get one draw.
         """

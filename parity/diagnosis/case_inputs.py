@@ -81,7 +81,7 @@ class CaseInputs:
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """What enters either region, before moves."""
+        """The inputs of either region, before moves."""
         before = self._repaired.reference.tape.before_moves
         return tuple(dict.fromkeys(before(value) for value in (*self._cut, *self._exact_cut)))
 

@@ -84,7 +84,7 @@ def _sorted(array: Array) -> Array:
 
 
 def _fed_by_the_reference(repaired: Match, own: Replay, mismatch: Mismatch) -> Replay:
-    """The candidate's operations of a mismatch on what enters them once all before is repaired."""
+    """The candidate's operations of a mismatch on their inputs once all before is repaired."""
     region = mismatch.candidate
     entering = {value: repaired.side.array(value) for value in region.boundary()}
     return own.tape.replay("float64", entering, own, only={op.index for op in region.ops})

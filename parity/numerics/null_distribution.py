@@ -18,7 +18,7 @@ from parity.numerics import limits
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
 
-# Runs operations on arrays: what enters, by value id, to what leaves.
+# Runs operations on arrays: inputs, by value id, to outputs.
 Run = Callable[[dict[int, Array]], Array]
 
 
@@ -33,7 +33,7 @@ def null_test(
 
     Args:
         reference, candidate: run the operations of either model in the working precision.
-        inputs: independent sets of what enters, the same for both.
+        inputs: independent sets of inputs, the same for both.
         weights: parameters and constants that the reference's operations read, to be moved too.
         own: the rounding of the side that has float64, on given inputs, as far as it is known.
             Where a large term swallows a step of the inputs, moving them shows none.

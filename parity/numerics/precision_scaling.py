@@ -46,7 +46,7 @@ def working_residual(
     Args:
         reference: the reference's value as recorded and in float64, laid out as the candidate's.
         tape: the candidate's tape.
-        inputs: what enters its operations, from the reference's recorded run, by value id.
+        inputs: the inputs of its operations, from the reference's recorded run, by value id.
         ops: the candidate's operations.
         value: the candidate's value that they end in.
 

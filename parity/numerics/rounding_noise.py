@@ -226,7 +226,7 @@ def moved_in_float64(
 
     What cancels there, as 1 + erf far below zero, is rounding alone in any precision. Inside a
     kernel it is not seen: what is no plain arithmetic moves by a rounding of 1 as well, and a curve
-    by one of what enters it.
+    by one of its inputs.
     """
 
     def move(op: Op, run: Replay) -> None:

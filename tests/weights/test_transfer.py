@@ -446,7 +446,7 @@ def test_the_layer_norm_of_keras_2(epsilon):
 
 
 def test_a_recurrence_behind_a_flatten():
-    """What enters it is permuted, though each framework splits the turns of its loop."""
+    """Its input is permuted, though each framework splits the turns of its loop."""
 
     class Frames(torch.nn.Module):
         def __init__(self):

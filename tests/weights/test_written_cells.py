@@ -12,7 +12,7 @@ import parity
 from tests.weights import written_cells as w
 
 GRU, LSTM, RNN = (partial(w.TorchCell, kind) for kind in ("GRU", "LSTM", "RNN"))
-# As wide as the state too: by its width alone what enters is not distinguished from the state.
+# As wide as the state too: by its width alone the input is not distinguished from the state.
 WIDTHS = (6, w.UNITS)
 CASES = {
     "gru, split": (GRU, w.SplitGRU, 2),

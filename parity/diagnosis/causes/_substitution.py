@@ -87,7 +87,7 @@ def _inside(side: CaseSide) -> Inside:
         if view.tape.values[value].dtype.startswith(("float", "bfloat"))
     ]
     if not entering and not computed:
-        entering = (view.end,)  # a region without operations: what ends it is what enters
+        entering = (view.end,)  # a region without operations: its end is its input
     computed = computed[:VALUES_TRIED]
     ids = tuple(dict.fromkeys((*entering, *computed)))
     arrays = dict(zip(ids, side.values(side.case.first.given, ids), strict=True))

@@ -78,7 +78,7 @@ def state_of_zeros(case: Case) -> Iterator[Explanation]:
 
 
 def _passed_on(case: Case) -> Iterator[int]:
-    """What enters and may be a state from which the reference goes on, and the candidate not."""
+    """The inputs that may be a state from which the reference goes on, and the candidate not."""
     tape, inside = case.reference.tape, {op.index for op in case.reference.ops}
     # where matrices are read, in the region or first behind it
     here = inside & _reading(tape) | _first_readers(tape, case.reference.end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import cause_of, compared, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, compared, tensor, values
 
 X = values(5, 6)
 

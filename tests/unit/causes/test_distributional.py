@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.told import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
 
 X = values(4, 7)
 LOGITS = tensor(values(7, 3 * 5))

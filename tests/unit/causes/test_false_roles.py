@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from tests.unit.causes.told import compared, tensor, values
+from tests.unit.causes.compared_pairs import compared, tensor, values
 
 STATE = values(5, 6)
 

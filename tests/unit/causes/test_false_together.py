@@ -8,7 +8,7 @@ import torch
 
 import parity
 from parity.result import Comparison
-from tests.unit.causes.told import compared, tensor, values
+from tests.unit.causes.compared_pairs import compared, tensor, values
 
 X = values(5, 16)
 

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes import weights
-from tests.unit.causes.told import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
 
 X, WEIGHT, BIAS = values(5, 7), values(7, 6), values(6)
 
