@@ -31,6 +31,7 @@ from parity.observations.spaces import (
 from parity.tape import Array
 
 PADDINGS = ("zeros", "last", "values", "nan")
+_NAMES = ("observations", "lengths", "mask", "state")
 
 
 def sequences(
@@ -39,11 +40,10 @@ def sequences(
     steps: Batch = "any",
     *,
     state: Any = None,
-    previous_action: Any = None,
-    previous_reward: bool = False,
     padding: Iterable[str] = ("zeros", "last", "values"),
     time_major: bool = False,
     edges: Iterable[str] = (),
+    **also: Any,
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Batches of episodes of several lengths, padded to one: what a recurrent network takes.
 
@@ -56,18 +56,18 @@ def sequences(
         steps: how many steps T, likewise; `"any"` is 2 at least, and not B either.
         state: what a recurrent layer starts from: a shape without B, for values between -1 and 1, a
             space for other values, or a dict of those, or a list for a tuple of them.
-        previous_action: the space of the actions, for the action before each step.
-        previous_reward: whether to draw the reward before each step.
         padding: what may lie behind an episode's end; one kind is drawn for each batch. `"zeros"`;
             `"last"`, its last step again; `"values"`, more values as of the space; `"nan"`, in
             floats only.
         time_major: (T, B, ..) in place of (B, T, ..); `lengths` and `state` have B first always.
         edges: as for `observations`.
+        also: what else each step has, by its name: a space, or true for a float32 of any size. So
+            `previous_action=Discrete(4), previous_reward=True`.
 
     Returns:
         A strategy of dicts: `observations`, (B, T, ..) each; `lengths`, int32 (B,), from 1 to T;
-        `mask`, bool (B, T), true where the episode is; and if asked for `state`, (B, ..) each,
-        `previous_action`, (B, T, ..), and `previous_reward`, float32 (B, T).
+        `mask`, bool (B, T), true where the episode is; if asked for, `state`, (B, ..) each; and
+        those of `also`, (B, T, ..) each.
 
     Raises:
         InputError: the space has parts of no fixed size, or an argument is none of those above.
@@ -80,10 +80,11 @@ def sequences(
     named = named_edges(edges)
     timed = {"observations": _arrays_of(space, named)}
     check_room(timed["observations"], named, space)
-    if previous_action is not None:
-        timed["previous_action"] = _arrays_of(previous_action, ())
-    if previous_reward:
-        timed["previous_reward"] = _free(())
+    for name, each in also.items():
+        if name in _NAMES:
+            raise InputError(f"sequences have {name} of their own: give yours another name.")
+        if each is not None and each is not False:
+            timed[name] = _free(()) if each is True else _arrays_of(each, ())
     start = None if state is None else _state(state)
     taken = dimensions(TuplePart((*timed.values(), *([] if start is None else [start]))))
     return _sequences(DictPart(timed), start, (batch, steps), taken, kinds, time_major)

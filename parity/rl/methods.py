@@ -36,12 +36,8 @@ def methods(
     framework: str | None = None,
     *,
     of: Sequence[str] | None = None,
-    log_prob: Callable[[Any, Any], Any] | None = None,
-    entropy: Callable[[Any], Any] | None = None,
-    kl: Callable[[Any, Any], Any] | None = None,
-    mode: Callable[[Any], Any] | None = None,
-    sample: Callable[[Any, Any], Any] | None = None,
     name: str | None = None,
+    **own: Callable[..., Any] | None,
 ) -> Model:
     """A distribution's methods as one model, whose outputs have the methods' names.
 
@@ -53,23 +49,27 @@ def methods(
         make: gives the distribution for its parameters: a class, or a function of tensors.
         framework: of the tensors, as for `parity.wrap`; needed unless `make` shows it.
         of: the methods that are to be compared; default those that the distribution has.
-        log_prob, kl: functions of the distribution and of an action, or of another distribution,
-            in place of its own method.
-        entropy, mode: likewise, of the distribution alone.
-        sample: likewise, of the distribution and of noise: it must draw nothing itself.
         name: for reports; default that of `make`.
+        own: functions in place of the distribution's own methods, by the method's name: `log_prob`
+            and `kl`, of the distribution and of an action, or of another distribution; `entropy`
+            and `mode`, of the distribution alone; `sample`, of the distribution and of noise: it
+            must draw nothing itself.
 
     Raises:
-        ParityError: the framework is not known, or `of` names no method.
+        ParityError: the framework is not known, or `of` or `own` names no method.
     """
     asked = METHODS if of is None else tuple(of)
     unknown = [method for method in asked if method not in METHODS]
     if unknown or not asked:
         raise UsageError(f"of is {of!r}; it must name some of: {', '.join(METHODS)}.")
-    given = {"log_prob": log_prob, "entropy": entropy, "kl": kl, "mode": mode, "sample": sample}
-    own = {method: function for method, function in given.items() if function is not None}
+    if strange := own.keys() - set(METHODS):
+        raise UsageError(
+            f"{', '.join(sorted(strange))}: no such method; own functions are for: "
+            f"{', '.join(METHODS)}."
+        )
+    given = {method: function for method, function in own.items() if function is not None}
     title = name or name_of(make)
-    found = _Methods(make, asked, of is not None, own, title)
+    found = _Methods(make, asked, of is not None, given, title)
     return wrap(found, framework=framework or _framework_of(make), name=title)
 
 

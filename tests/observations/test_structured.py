@@ -145,6 +145,7 @@ def test_a_mask_shrinks_to_one_action_in_each_row() -> None:
         (lambda: sequences(BOX, padding="none"), "zeros, last, values, nan"),
         (lambda: sequences(BOX, padding=()), "zeros, last, values, nan"),
         (lambda: sequences(BOX, batch=None), "whole numbers"),
+        (lambda: sequences(BOX, mask=BOX), "mask of their own"),
         (lambda: sequences(BOX, edges="bytes"), "no room"),
         (lambda: minimal(sequences(BOX, batch=0)), "batch is 0"),
         (lambda: action_masks(0), "their number"),

@@ -318,6 +318,10 @@ CASE = {"parameters": {"mean": np.ones((2, 3), "f"), "std": np.full((2, 3), 2, "
         (lambda: rl.methods(rl.Beta, of=("prob",)), "of is .*it must name some of: log_prob"),
         (lambda: rl.methods(rl.Beta, of=()), "it must name some of"),
         (
+            lambda: rl.methods(rl.Beta, logprob=min),
+            "logprob: no such method; own functions are for",
+        ),
+        (
             lambda: rl.methods(type("Mine", (), {})),
             "framework of Mine is not known. Name it: parity.",
         ),
