@@ -28,6 +28,19 @@ def test_the_page_is_up_to_date(name):
     assert written == PAGES[name](), f"run: python -m benchmarks.{name} --write docs/{name}.md"
 
 
+def test_every_module_that_the_architecture_names_is_there():
+    page = (DOCS / "architecture.md").read_text()
+    found = {
+        path.replace("<framework>", framework)
+        for path in re.findall(r"`([\w/<>.]+\.py)`", page)
+        for framework in ("torch", "tensorflow", "chainer")
+    }
+    assert len(found) > 100 and "diagnosis/causes/softmax.py" in found
+    package = Path(parity.__file__).parent
+    there = [path for path in found if (package / path).exists() or (DOCS.parent / path).exists()]
+    assert not found - set(there)
+
+
 def words_of(parser):
     """The option strings of a parser and of all commands below it."""
     for action in parser._actions:
