@@ -112,8 +112,10 @@ class Divergence:
         output_before, output_after: relative difference of the outputs in float64 as the models
             are, and with the reference's value alone substituted; None where they cannot be
             subtracted.
-        times: how often it occurs at these two sites, as in a loop or for each reader; the other
-            fields are those of the first.
+        times: how often it occurs at these two sites, as in a loop or for each reader, and at
+            `places`; the other fields are those of the first.
+        places: where else the same cause is confirmed with the same parameters: the reference's and
+            the candidate's site.
         capture: the arrays, for `Report.save_divergences`.
     """
 
@@ -133,6 +135,7 @@ class Divergence:
     output_before: float | None = None
     output_after: float | None = None
     times: int = 1
+    places: tuple[tuple[Site, Site], ...] = ()
     capture: Capture | None = field(default=None, repr=False, compare=False)
 
 

@@ -26,7 +26,7 @@ def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
             found.append(divergence)
         else:
             found[twin] = replace(found[twin], times=found[twin].times + divergence.times)
-    return _without_echoes(found)
+    return _systemic(_without_echoes(found))
 
 
 def _one_cause(one: Divergence, other: Divergence) -> bool:
@@ -65,6 +65,26 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
         times = found[at].times + divergence.times
         found[at] = replace(stays, times=times, cause=None if is_weak(stays) else stays.cause)
     return found
+
+
+def _systemic(divergences: list[Divergence]) -> list[Divergence]:
+    """What is wrong alike in several places, as an epsilon in every layer, as one with its places.
+
+    Each of them is confirmed by itself, with the same parameters.
+    """
+    found: dict[object, Divergence] = {}
+    for number, one in enumerate(divergences):
+        cause = one.cause
+        alike: object = number
+        if cause is not None and cause.confirmed and not is_weak(one):
+            alike = cause.kind, repr(sorted(cause.parameters.items()))
+        first = found.setdefault(alike, one)
+        if first is not one:
+            here, known = (one.reference, one.candidate), (first.reference, first.candidate)
+            new = () if here == known or here in first.places else (here,)
+            times, places = first.times + one.times, first.places + new
+            found[alike] = replace(first, times=times, places=places)
+    return list(found.values())
 
 
 def _one_call(one: Divergence, other: Divergence) -> bool:

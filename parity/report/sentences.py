@@ -173,6 +173,11 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def also_at(places: Sequence[str]) -> str:
+    """Where else one cause holds."""
+    return f"the same at {listed(places, _PLACES)}"
+
+
 # --- equal texts about several places -------------------------------------------------------------
 
 

@@ -129,7 +129,10 @@ def _divergence(
     leaves = [*map(str, divergence.leaves)]
     if len(leaves) > _LEAVES:
         leaves[_LEAVES - 1 :] = [f"and {len(leaves) - _LEAVES + 1} more"]
-    lines: list[RenderableType] = [grid, *map(Text, leaves)]
+    lines: list[RenderableType] = [grid]
+    if divergence.places:
+        lines.append(Text(say.also_at(_pairs(divergence)), "dim"))
+    lines += map(Text, leaves)
     if divergence.detail:
         lines.append(Text(divergence.detail))
     if any(divergence.random):
@@ -236,6 +239,10 @@ def _structure(comparison: Comparison) -> Iterator[RenderableType]:
         yield Padding(line, (0, 0, 0, 2))
     if len(found) > _MANY_STEPS:
         yield Padding(Text(f"- and {len(found) - _MANY_STEPS} more", "dim"), (0, 0, 0, 2))
+
+
+def _pairs(found: Divergence) -> list[str]:
+    return [" | ".join(map(_place, sites)) for sites in found.places]
 
 
 def _places(found: StructuralDifference) -> str:

@@ -58,3 +58,21 @@ def test_one_line_with_two_causes_is_two():
     report = compare(by_step(-1, -1, -1), by_step(0, 1, 0))
     reported = [(d.cause.parameters["axis"], d.times) for d in report.divergences]
     assert reported == [((-1, 0), 2), ((-1, 1), 1)]
+
+
+def test_one_fault_in_several_lines_is_one_with_its_places():
+    def net(epsilon):
+        def norm(x):
+            mean = x.mean(-1, keepdim=True)
+            return (x - mean) / torch.sqrt(((x - mean) ** 2).mean(-1, keepdim=True) + epsilon)
+
+        def run(x):
+            x = torch.tanh(norm(0.1 * x))
+            x = torch.relu(norm(0.1 * x))
+            return torch.sigmoid(norm(0.1 * x)) * 3
+
+        return run
+
+    (divergence,) = compare(net(1e-5), net(1e-2)).divergences
+    assert divergence.cause.kind == "norm-epsilon" and divergence.cause.confirmed
+    assert divergence.times == 3 and len(divergence.places) == 2

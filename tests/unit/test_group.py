@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from parity.diagnosis.deduplicate import merge
 from parity.findings import Cause, Divergence
 from parity.tape import Frame, Site
@@ -35,16 +37,27 @@ def test_other_parameters_are_another_divergence():
     assert merged(first, second) == [("softmax-axis", 1)] * 2
 
 
-def test_two_lines_on_both_sides_are_two():
+def test_one_fault_in_two_lines_on_both_sides_is_one_with_two_places():
     first = divergence(site("", 3), site("", 7), "softmax-axis", axis=(-1, 0))
     second = divergence(site("", 4), site("", 8), "softmax-axis", axis=(-1, 0))
-    assert merged(first, second) == [("softmax-axis", 1)] * 2
+    (found,) = merge([first, second])
+    assert found.times == 2
+    assert found.places == ((second.reference, second.candidate),)
 
 
-def test_two_layers_are_two_though_the_other_side_is_a_loop():
+def test_one_fault_in_two_layers_has_two_places_though_the_other_side_is_a_loop():
     first = divergence(site("blocks.0", 3), site("", 7), "softmax-axis", axis=(-1, 0))
     second = divergence(site("blocks.1", 3), site("", 7), "softmax-axis", axis=(-1, 0))
-    assert merged(first, second) == [("softmax-axis", 1)] * 2
+    (found,) = merge([first, second, second])
+    assert (found.reference, found.times) == (first.reference, 3)
+    assert found.places == ((second.reference, second.candidate),)
+
+
+def test_what_is_not_confirmed_keeps_its_place():
+    first = divergence(site("blocks.0", 3), site("", 7), "softmax-axis", axis=(-1, 0))
+    second = divergence(site("blocks.1", 3), site("", 8), "softmax-axis", axis=(-1, 0))
+    doubted = replace(second, cause=replace(second.cause, confirmed=False))
+    assert merged(first, doubted) == [("softmax-axis", 1)] * 2
 
 
 def test_the_gates_of_a_cell_are_one_over_its_lines():
@@ -52,10 +65,8 @@ def test_the_gates_of_a_cell_are_one_over_its_lines():
     second = divergence(site("", 4), site("", 8), "gate-order")
     assert merged(first, second) == [("gate-order", 2)]
     other = divergence(site("", 4), site("", 8, "another"), "gate-order")
-    assert (
-        merged(first, divergence(site("", 4, "another"), other.candidate, "gate-order"))
-        == [("gate-order", 1)] * 2
-    )
+    (found,) = merge([first, replace(other, reference=site("", 4, "another"))])
+    assert [candidate for _, candidate in found.places] == [other.candidate]
 
 
 def test_what_a_fault_leaves_elsewhere_in_its_layer_is_an_echo():

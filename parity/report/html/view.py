@@ -181,6 +181,7 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "outputs": f"differ {_by(found['residual'])}",
         "order": "" if found.get("order") == "same" else found.get("order", ""),
         "sides": [_side(found, side, at) for at, side in enumerate(("reference", "candidate"))],
+        "places": [" | ".join(map(place, sites)) for sites in found.get("places", ())],
         "leaves": [str(LeafDifference(**leaf)) for leaf in found["leaves"]],
         "downstream": say.sentence(say.downstream(found["reconverges"])),
         "cause": _cause(found["cause"]) if found.get("cause") else None,
