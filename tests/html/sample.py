@@ -83,6 +83,7 @@ def divergence(name: str = "", **changed: Any) -> dict[str, Any]:
         "output_before": 2.0,
         "output_after": 1e-7,
         "times": 2,
+        "places": [[site("softmax", f"{name}.next"), site("Softmax", "block.1")]],
         "spread": spread(),
         **changed,
     }

@@ -414,6 +414,7 @@ def test_what_is_no_report_is_refused(data: Any, why: str) -> None:
 def test_a_report_from_before_the_drawings_were_added_renders() -> None:
     data = copy.deepcopy(PAGES["diverged"])
     del data["comparisons"][0]["divergences"][0]["spread"]
+    del data["comparisons"][0]["divergences"][0]["places"]
     for row in data["comparisons"][0]["layers"]:
         del row["rounding"]
     check(render(data))
@@ -426,6 +427,11 @@ def test_a_cause_that_is_not_proved_says_so_and_why() -> None:
     text = re.sub(r"\s+", " ", parse(render(page)).one("article").text)
     assert "softmax-axis, consistent with the evidence, not proved: softmax over" in text
     assert "Not proved: the fix alone leaves a difference." in text and "confirmed" not in text
+
+
+def test_a_fault_of_several_layers_lists_its_places() -> None:
+    text = re.sub(r"\s+", " ", parse(render(PAGES["diverged"])).one("article").text)
+    assert "The same at 1 more" in text and "block.1" in text
 
 
 def test_the_samples_have_the_keys_of_a_real_report() -> None:

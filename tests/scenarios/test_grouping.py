@@ -73,6 +73,8 @@ def test_one_fault_in_several_lines_is_one_with_its_places():
 
         return run
 
-    (divergence,) = compare(net(1e-5), net(1e-2)).divergences
+    report = compare(net(1e-5), net(1e-2))
+    (divergence,) = report.divergences
+    assert "the same at" in str(report)
     assert divergence.cause.kind == "norm-epsilon" and divergence.cause.confirmed
     assert divergence.times == 3 and len(divergence.places) == 2
