@@ -136,11 +136,11 @@ class CutSearch:
     def _first_of_several(
         self, regions: tuple[Region, Region], ends: tuple[int, int], depth: int = 1
     ) -> tuple[Mismatch, Match] | None:
-        """The first of consecutive differences, after none of which anything reconverges.
+        """The first of several differences, after none of which anything reconverges by itself.
 
-        Two faults one after the other look like one region. They are two where the regions go
-        operation by operation: the same kind on both sides, the same inputs, other outputs, each.
-        Of many it is enough that the next few do so.
+        Two faults one after the other, or in two branches that are joined, look like one region.
+        They are several where the regions go operation by operation: the same kind on both sides,
+        the same inputs, other outputs, each. Of many it is enough that the next few do so.
         """
         made, last = (regions[0].made, regions[1].made), regions[1].ops[-1].index
         for first, other in self.ends.candidates():
@@ -150,7 +150,7 @@ class CutSearch:
             if not _one_operation_each(*small):
                 continue
             order = next(iter(self.ends.orders(first, other)), None)
-            if order is None:
+            if order is None or not self._is_read(Pair(first, other, order, 0.0)):
                 continue
             if next(self._splits, None) is None:
                 return None
@@ -163,7 +163,9 @@ class CutSearch:
             remaining = rest.scene.own_regions(*ends)
             if _is_normalisation(small[0], remaining[0]):
                 continue
-            if not _one_operation_each(*remaining) and not (
+            end = fresh.pairs.get(ends[1])
+            joined = end is not None and end.same and end.reference == ends[0]
+            if not (joined or _one_operation_each(*remaining)) and not (
                 min(region.computing for region in remaining) > 1
                 and (
                     depth == limits.MISMATCHES_IN_A_ROW

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 import parity
 
@@ -78,3 +79,16 @@ def test_one_fault_in_several_lines_is_one_with_its_places():
     assert "the same at" in str(report)
     assert divergence.cause.kind == "norm-epsilon" and divergence.cause.confirmed
     assert divergence.times == 3 and len(divergence.places) == 2
+
+
+def test_one_fault_in_two_branches_that_are_joined_is_two_places():
+    def net(epsilon):
+        def block(x):
+            sides = (F.layer_norm(s * torch.tanh(s * x), (5,), eps=epsilon) for s in (0.1, 0.3))
+            return torch.relu(sum(sides)) * 2
+
+        return block
+
+    (divergence,) = compare(net(1e-5), net(1e-2)).divergences
+    assert divergence.cause.kind == "norm-epsilon" and divergence.cause.confirmed
+    assert divergence.times == 2
