@@ -8,11 +8,12 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._curves import Curve
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
 
 X = values(6, 7)
 ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)
 FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
+WIDE = tensor(values(15, 5))
 
 
 def network(activation):
@@ -118,3 +119,51 @@ def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
 
     assert kind(guarded(0.5), guarded(0.7), np.zeros((4, 16), "f")) is not None
     assert not [one for one in recwarn if "could not be tried" in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "named"),
+    [
+        (lambda x: F.leaky_relu(x, 0.2), lambda x: torch.maximum(x, 0.01 * x), "leaky-slope"),
+        (F.hardsigmoid, lambda x: (0.2 * x + 0.5).clamp(0, 1), "hard-sigmoid-slope"),
+        (F.gelu, lambda x: F.gelu(x, approximate="tanh"), "gelu-variant"),
+        (lambda x: 2 * torch.sigmoid(2 * x) - 1, F.softplus, "activation-kind"),
+    ],
+)
+def test_curves_before_what_only_one_kernel_computes(reference, candidate, named):
+    """A factor and a concatenation, after which alone the models agree again."""
+
+    def network(activation, scale):
+        return lambda x: torch.cat([scale(activation(x @ FIRST)), torch.sin(x)], 1) @ WIDE
+
+    models = (
+        network(reference, lambda y: 0.4 * y),
+        network(candidate, lambda y: torch.div(y, 2.5)),
+    )
+    assert kind(*models, X) == named
+
+
+def test_another_curve_of_which_the_other_is_made_is_placed_at_its_line():
+    """One passes on the sigmoid itself, the other multiplies with it."""
+
+    def network(activation):
+        return lambda x: torch.cat([activation(x @ FIRST), torch.sin(x)], 1) @ WIDE
+
+    models = network(lambda x: x * torch.sigmoid(x)), network(lambda x: 1 / (1 + torch.exp(-x)))
+    found = compared(*models, X).divergences[0]
+    assert (found.cause.kind, found.cause.parameters["kind"]) == (
+        "activation-kind",
+        ("silu", "sigmoid"),
+    )
+    assert found.candidate.op in ("mul", "reciprocal", "div")
+
+
+def test_a_tanh_by_sigmoid_counts_as_one():
+    """Elsewhere both apply tanh, to other values."""
+
+    def network(activation):
+        return lambda x: torch.tanh(activation(x.view(6, 7)) @ FIRST) @ LAST
+
+    squashed = network(lambda x: 2 * torch.sigmoid(2 * x) - 1)
+    cause = cause_of(network(lambda x: x), squashed, X)
+    assert (cause.kind, cause.confirmed) == ("activation-extra", True)
