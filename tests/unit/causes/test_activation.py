@@ -121,26 +121,20 @@ def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
     assert not [one for one in recwarn if "could not be tried" in str(one.message)]
 
 
-@pytest.mark.parametrize(
-    ("reference", "candidate", "named"),
-    [
-        (lambda x: F.leaky_relu(x, 0.2), lambda x: torch.maximum(x, 0.01 * x), "leaky-slope"),
-        (F.hardsigmoid, lambda x: (0.2 * x + 0.5).clamp(0, 1), "hard-sigmoid-slope"),
-        (F.gelu, lambda x: F.gelu(x, approximate="tanh"), "gelu-variant"),
-        (lambda x: 2 * torch.sigmoid(2 * x) - 1, F.softplus, "activation-kind"),
-    ],
-)
-def test_curves_before_what_only_one_kernel_computes(reference, candidate, named):
-    """A factor and a concatenation, after which alone the models agree again."""
+def test_a_curve_of_several_steps_before_a_factor():
+    """The one model's bounds, in the place of the other's sum, give a value of the first."""
 
-    def network(activation, scale):
-        return lambda x: torch.cat([scale(activation(x @ FIRST)), torch.sin(x)], 1) @ WIDE
+    def clipped(x):
+        return (
+            torch.maximum(torch.minimum(0.2 * (x @ FIRST) + 0.5, tensor(ONE)), tensor(ZERO)) * 0.4
+        )
 
-    models = (
-        network(reference, lambda y: 0.4 * y),
-        network(candidate, lambda y: torch.div(y, 2.5)),
-    )
-    assert kind(*models, X) == named
+    def divided(x):
+        return F.relu6(x @ FIRST + 3) / 6 * 0.4
+
+    for scale in (1.0, 3.0):
+        cause = cause_of(clipped, divided, scale * X)
+        assert cause.kind == "hard-sigmoid-slope"
 
 
 def test_another_curve_of_which_the_other_is_made_is_placed_at_its_line():
