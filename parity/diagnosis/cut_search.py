@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates, root
@@ -17,7 +19,9 @@ from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
+from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair, Side, rematch, share
+from parity.numerics.difference import residual
 from parity.operations import ADDITIONS, SUBTRACTIONS
 from parity.tape import Array, Op
 
@@ -228,7 +232,22 @@ class CutSearch:
             return None
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
             reconverges = sure = True
-        return (fresh, sure) if reconverges else None
+        if not reconverges or not sure and self._is_undone(b, array, fresh):
+            return None
+        return fresh, sure
+
+    def _is_undone(self, b: int, array: Array, fresh: Match) -> bool:
+        """Whether what is substituted is another offset along an axis, and no output shows it.
+
+        Softmax undoes what is added to its logits, and the maximum that is taken off them before:
+        the place is where the models differ after that.
+        """
+        own, run, op = self.candidate.side, fresh.side.run, self.candidate.tape.producer(b)
+        is_maximum = op is not None and op.word == "max"
+        if not is_maximum and not differs_by_offset(array, own.array(b)):
+            return False
+        pairs = ((own.array(p.candidate), run.array(p.candidate)) for p in self.scene.differing)
+        return all(x.shape == y.shape and residual(x, y) <= SAME for x, y in pairs)
 
     def _is_read(self, pair: Pair) -> bool:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
@@ -273,6 +292,16 @@ class CutSearch:
         return any(
             pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.differing
         )
+
+
+def differs_by_offset(a: Array, b: Array) -> bool:
+    """Whether the difference of two arrays is one number along an axis that is not the batch's."""
+    if a.shape != b.shape or not a.size:
+        return False
+    difference = a - b
+    bound = limits.ROUNDED_CONSTANTS * max(float(np.abs(a).max()), float(np.abs(b).max()))
+    lengths = enumerate(a.shape[1:], 1)
+    return any(n > 1 and np.ptp(difference, axis=i).max() <= bound for i, n in lengths)
 
 
 def reconverges_later(repaired: Match, value: int) -> bool:

@@ -160,6 +160,9 @@ def diagnose(
         guess = Guess(explanation.kind, explanation.summary, explained.share)
         return replace(found, closest=guess)
     alike.append(explained)
+    sites = zip(explanation.places, sites_of(mismatch), strict=True)
+    reference, candidate = (op.site if op is not None else site for op, site in sites)
+    found = replace(found, reference=reference, candidate=candidate)
     site = mismatch.candidate.entry.site if mismatch.candidate.entry else None
     edit, doubt = explanation.edit, proofs.doubt(mismatch, explained)
     cause = Cause(

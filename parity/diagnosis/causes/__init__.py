@@ -22,14 +22,30 @@ from typing import Any
 from parity.diagnosis.case import Case
 from parity.diagnosis.trial import Predict as Predict
 from parity.diagnosis.trial import Trial
-from parity.tape import Array
+from parity.tape import Array, Op
 
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout"),
+    *(
+        "softmax",
+        "softmax_within",
+        "reduction",
+        "dueling",
+        "distributional",
+        "weight_layout",
+        "layout",
+    ),
     *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
-    *("activation", "biases", "weights", "recurrent", "recurrent_steps", "unrolled_rnn"),
+    *(
+        "activation",
+        "activation_within",
+        "biases",
+        "weights",
+        "recurrent",
+        "recurrent_steps",
+        "unrolled_rnn",
+    ),
     *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
     *("distribution", "logits", "precision", "operations", "wiring"),
 )
@@ -76,6 +92,8 @@ class Explanation:
         evidence: further facts that a reader can check by eye.
         unproved: why this is consistent with the evidence and no proof, though it holds; "" where
             it is one.
+        places: what computes the wrong value in the reference and in the candidate, where that may
+            lie before the region, or further on in it; None where it is the region's entry.
     """
 
     kind: str
@@ -87,6 +105,7 @@ class Explanation:
     cost: float = 0.0
     evidence: tuple[str, ...] = ()
     unproved: str = ""
+    places: tuple[Op | None, Op | None] = (None, None)
 
     @property
     def reads_the_same(self) -> bool:

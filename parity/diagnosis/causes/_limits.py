@@ -71,6 +71,7 @@ AXES_OF_AN_ORDER = 8  # more are no order that anyone means
 # --- how far what belongs together may be ---------------------------------------------------------
 OPS_TO_THE_SUM = 3  # behind a region in which value and advantages may be added
 OPS_TO_THE_ATOMS = 2  # behind a region in which atoms become probabilities
+STEPS_TO_PROBABILITIES = 3  # behind logits, of four operations each: a log-sum-exp has eight
 OPS_TO_THE_NOISE = 3  # between a scale and what it scales
 OPS_TO_AN_ACTION = 8  # behind the squashing of an action
 OPS_OF_A_NORM = 8  # computing ones, before a value that may have normalised it
@@ -94,4 +95,6 @@ OP_LEFT_OUT = 0.01  # each operation more
 OTHER_SOURCE = 0.5  # an operation that is missing is the simpler explanation
 PLAIN_REDUCTION = 0.5  # a hand-written softmax or norm is more than the sum in it
 OF_A_DISTRIBUTION = -0.5  # reported in place of the activation that it is too
+LOGITS_COST = -0.7  # what is taken for them says more than that softmax is taken twice
+OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less than all of it
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more

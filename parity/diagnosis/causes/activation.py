@@ -13,6 +13,7 @@ from parity.diagnosis.causes._attested import before_kernels
 from parity.diagnosis.causes._curves import Curve, recognise
 from parity.diagnosis.causes._limits import (
     CURVE_POINTS,
+    CURVE_POINTS_AT_FIRST,
     OPS_OF_A_LAYER,
     OPS_OF_AN_ACTIVATION,
     PAIRS_OF_VALUES,
@@ -52,17 +53,30 @@ def activation_kind(case: Case) -> Iterator[Explanation]:
     a, b = recognise(x, reference), recognise(x, candidate)
     if a is None or b is None or a.alike(b):
         return
-    kind, (name, pair) = _stated(a, b)
-    text = f"{b.name.split()[0]} with {name} {pair[1]}; the reference has {pair[0]}"
-    if kind == "activation-kind" and name == "kind":
-        text = f"{pair[1]} in place of {pair[0]}"
-    slopes = ("alpha", "slope", "negative_slope")
+    kind, text, (name, pair), edit = stated_of(a, b)
     yield Explanation(
         kind,
         text,
         lambda trial: b(_input(trial)),
         lambda trial: a(_input(trial)),
         {name: pair},
+        edit,
+    )
+
+
+def stated_of(
+    a: Curve, b: Curve
+) -> tuple[str, str, tuple[str, tuple[object, object]], Edit | None]:
+    """The cause of two curves, in words, the parameter that differs, and the edit of a slope."""
+    kind, (name, pair) = _stated(a, b)
+    text = f"{b.name.split()[0]} with {name} {pair[1]}; the reference has {pair[0]}"
+    if kind == "activation-kind" and name == "kind":
+        text = f"{pair[1]} in place of {pair[0]}"
+    slopes = ("alpha", "slope", "negative_slope")
+    return (
+        kind,
+        text,
+        (name, pair),
         Edit((), slopes, repr(pair[0])) if kind == "leaky-slope" else None,
     )
 
@@ -138,7 +152,7 @@ def _left_out(case: Case, missing: bool) -> Iterator[Explanation]:
         return
     other = inside_candidate(case) if missing else inside_reference(case)
     replaced = with_value if missing else in_candidate
-    for curve, before, after in _curves(case, having.view, having.values):
+    for curve, before, after in curves_within(case, having.view, having.values):
         predict = replaced(case, after, alone, before)
         if not fits(predict, case.first, lacking.end(case.first)):
             continue
@@ -183,22 +197,26 @@ def _as_many(case: Case, curve: Curve, value: int, missing: bool) -> str:
     runs = case.repaired.reference.run, tape.replay("float64", case.repaired.given)
     having, lacking = runs if missing else runs[::-1]
     shape = having.array(value).shape
-    if sum(_apply(curve, lacking, shape)) < sum(_apply(curve, having, shape)):
+    if _times(curve, lacking, shape) < _times(curve, having, shape):
         return ""
     return f"both models apply {curve.name} as often: what it is applied to may be another value"
 
 
-def _apply(curve: Curve, run: Replay, shape: tuple[int, ...]) -> Iterator[bool]:
-    """For each operation of a run whether it gives a curve of a value of some shape."""
-    for op in run.tape.ops:
-        if op.static or op.role == "move" or op.index not in run.tape.used:
-            continue
-        for before in dict.fromkeys(op.inputs):
-            if run.tape.values[before].shape == shape == run.tape.values[op.outputs[0]].shape:
-                x, y = run.array(before), run.array(op.outputs[0])
-                if x.dtype.kind == y.dtype.kind == "f" and np.ptp(x) > 0:
-                    with np.errstate(all="ignore"):
-                        yield bool(np.allclose(curve(x), y, 1e-6, 0.0, equal_nan=True))
+def _times(curve: Curve, run: Replay, shape: tuple[int, ...]) -> int:
+    """How often operations of a run give a curve of a value of some shape, one or several."""
+    tape = run.tape
+    ops = {index: tape.ops[index] for index in sorted(tape.used)}
+    pairs = (pair for pair in _pairs(tape, ops) if tape.values[pair[0]].shape == shape)
+    return len({after for x, after in pairs if _lies_on(curve, run.array(x), run.array(after))})
+
+
+def _lies_on(curve: Curve, x: Array, y: Array) -> bool:
+    if not np.ptp(x) > 0:
+        return False
+    with np.errstate(all="ignore"):
+        few = slice(None, None, max(1, x.size // CURVE_POINTS_AT_FIRST))
+        points = ((x.ravel()[some], y.ravel()[some]) for some in (few, slice(None)))
+        return all(np.allclose(curve(a), b, 1e-6, 0.0, equal_nan=True) for a, b in points)
 
 
 def _of_no_effect(curve: Curve, other: Inside) -> str:
@@ -262,10 +280,10 @@ Values = Callable[[Mapping[int, Array], Sequence[int]], list[Array]]
 
 def curves_of(case: Case, view: RegionView, values: Values) -> list[Curve]:
     """The known curves in a region."""
-    return [curve for curve, _, _ in _curves(case, view, values)]
+    return [curve for curve, _, _ in curves_within(case, view, values)]
 
 
-def _curves(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curve, int, int]]:
+def curves_within(case: Case, view: RegionView, values: Values) -> Iterator[tuple[Curve, int, int]]:
     """Pairs of values of a region, the second of which is a known curve of the first."""
     inside = {op.index: op for op in view.ops}
     pairs = list(itertools.islice(_pairs(view.tape, inside), PAIRS_OF_VALUES))

@@ -21,7 +21,7 @@ from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.numerics.limits import ALIKE
-from parity.operations import MULTIPLICATIONS, SOFTMAXES
+from parity.operations import CONVOLUTIONS, MULTIPLICATIONS, PRODUCTS, SOFTMAXES
 from parity.tape import Array, Op, Tape
 
 # --- scale ----------------------------------------------------------------------------------------
@@ -93,6 +93,8 @@ def _contracted(tape: Tape, value: int) -> int | None:
             )
         if not live or (op.role == "compute" and len(live) != 1):
             return None
+        if op.word in PRODUCTS | CONVOLUTIONS:
+            return None  # with weights: what a layer makes of values are no scores
         value = live[0]
     return None
 

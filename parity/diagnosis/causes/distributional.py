@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -77,23 +78,38 @@ def expectation_over_another_axis(case: Case) -> Iterator[Explanation]:
         candidate's value; the support is weighed along one of them.
     """
     reference = inside_reference(case)
-    for value in reference.entering:
-        x = reference.array(value)
-        if x.ndim < 2 or is_probabilities(x) is None:
-            continue
+    for value, x in _seen_in_their_axes(reference):
         for first, second in itertools.combinations(range(x.ndim), 2):
             weighed = _weighed(reference, x, (first, second))
             if weighed is None:
                 continue
             other = first + second - weighed
             axes = spell((weighed,), x.ndim), in_candidate_layout(case, value, (other,))
+            if x.shape != reference.array(value).shape:
+                axes = axes[0], spell((other,), x.ndim)
             yield Explanation(
                 "expectation-axis",
                 f"the expectation is summed over axis {axes[1]}; the reference sums over axis "
                 f"{axes[0]}",
-                with_value(case, value, partial(np.swapaxes, axis1=first, axis2=second)),
+                with_value(case, value, partial(_exchanged, x.shape, (first, second))),
                 parameters={"axis": axes},
             )
+
+
+def _seen_in_their_axes(inside: Inside) -> Iterator[tuple[int, Array]]:
+    """Probabilities that enter a region, also in the shape before a kernel's rows were made."""
+    tape = inside.view.tape
+    for value in inside.entering:
+        x = inside.array(value)
+        before = tape.values[tape.before_moves(value)].shape
+        for shape in dict.fromkeys((x.shape, before)):
+            if len(shape) > 1 and math.prod(shape) == x.size:
+                if is_probabilities(x.reshape(shape)) is not None:
+                    yield value, x.reshape(shape)
+
+
+def _exchanged(shape: tuple[int, ...], axes: tuple[int, int], x: Array) -> Array:
+    return x.reshape(shape).swapaxes(*axes).reshape(x.shape)
 
 
 def _weighed(reference: Inside, x: Array, axes: tuple[int, int]) -> int | None:
@@ -108,7 +124,8 @@ def _weighed(reference: Inside, x: Array, axes: tuple[int, int]) -> int | None:
             continue
         for axis in axes:
             product = x * z.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-            if any(close(one, array) for one in (product, product.sum(axis)) for array in made):
+            alike = itertools.product((product, product.sum(axis)), made)
+            if any(a.size == b.size and close(a.reshape(b.shape), b) for a, b in alike):
                 return axis
     return None
 

@@ -26,6 +26,7 @@ from parity.diagnosis.causes._substitution import (
 from parity.diagnosis.causes.combinators import all_fitting, first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.operations import ADDITIONS, SUBTRACTIONS
 from parity.tape import Array, Replay, Tape
 
 
@@ -142,7 +143,7 @@ def _takes_a_mean(view: RegionView, size: int) -> str:
     """
     tape = view.tape
     for op in view.readers(OPS_TO_THE_SUM):
-        for value in op.inputs:
+        for value in op.inputs if op.word in ADDITIONS | SUBTRACTIONS else ():
             made = tape.producer(tape.before_moves(value))
             if made is None or made.word not in ("mean", "sum"):
                 continue

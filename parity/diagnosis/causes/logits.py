@@ -10,6 +10,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause, of_x
 from parity.diagnosis.causes._curves import sigmoid
+from parity.diagnosis.causes._limits import LOGITS_COST
 from parity.diagnosis.causes._substitution import (
     Axes,
     inside_reference,
@@ -66,6 +67,7 @@ def logits_for_probabilities(case: Case) -> Iterator[Explanation]:
                         of_x(_READINGS[candidate][name], axes),
                         of_x(_READINGS[reference][name], axes),
                         {"taken for": (reference, candidate)},
+                        cost=LOGITS_COST,
                     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, as_it_is, cause, of_x
-from parity.diagnosis.causes._limits import MASKED
+from parity.diagnosis.causes._limits import MASKED, OF_A_SECOND_SOFTMAX, STEPS_TO_PROBABILITIES
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -208,19 +208,6 @@ def _at_another_temperature(case: Case, name: str, axes: Axes) -> Iterator[Expla
     def form(x: Array, temperature: float) -> Array:
         return FORMS[name](x / temperature, axes)
 
-    def solve(x: Array, y: Array) -> float | None:
-        """Both logarithms are in proportion."""
-        with np.errstate(all="ignore"):
-            logs = np.log(y) if name == "softmax" else y
-        if not np.isfinite(logs).all():
-            return None
-        centred = x - x.mean(axis=axes, keepdims=True)
-        slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
-        square = float(np.vdot(centred, centred))
-        if slope <= 0 or not square or not close(form(x, square / slope), y):
-            return None
-        return plain(square / slope, 1e-6, 11)
-
     def claim(reference: float, candidate: float) -> Explanation:
         return Explanation(
             "softmax-temperature",
@@ -228,7 +215,21 @@ def _at_another_temperature(case: Case, name: str, axes: Axes) -> Iterator[Expla
             parameters={"temperature": (reference, candidate)},
         )
 
-    return other_parameter(case, form, solve, claim)
+    return other_parameter(case, form, partial(temperature, name=name, axes=axes), claim)
+
+
+def temperature(x: Array, y: Array, name: str, axes: Axes) -> float | None:
+    """By what logits are divided before their softmax; both logarithms are in proportion."""
+    with np.errstate(all="ignore"):
+        logs = np.log(y) if name == "softmax" else y
+    if not np.isfinite(logs).all():
+        return None
+    centred = x - x.mean(axis=axes, keepdims=True)
+    slope = float(np.vdot(centred, logs - logs.mean(axis=axes, keepdims=True)))
+    square = float(np.vdot(centred, centred))
+    if slope <= 0 or not square or not close(FORMS[name](x / (square / slope), axes), y):
+        return None
+    return plain(square / slope, 1e-6, 11)
 
 
 def _divided(case: Case, reference: float, candidate: float) -> Explanation:
@@ -247,7 +248,7 @@ def _softmax_follows(case: Case) -> bool:
     tape, run = case.reference.tape, case.repaired.reference.run
     is_input = bool(case.entering) and tape.producer(tape.before_moves(case.entering[0])) is None
     # what is scaled before a layer is the model's input, and no logits
-    steps = 1 if is_input else 2
+    steps = 1 if is_input else STEPS_TO_PROBABILITIES
     logits = run.array(tape.before_moves(case.reference.end))
     made = (value for op in case.reference.readers(steps) for value in op.outputs)
     return any(_is_softmax_of(logits, run.array(value)) for value in made)
@@ -286,7 +287,7 @@ def _is_softmax_of(logits: Array, array: Array) -> bool:
     return False
 
 
-@cause("double-softmax")
+@cause("double-softmax", enclosures=True)
 @first_fitting
 def double_softmax(case: Case) -> Iterator[Explanation]:
     """Softmax is taken of what is a softmax already.
@@ -339,5 +340,5 @@ def _double(
         candidate,
         reference,
         {"times": times},
-        cost=0.2,
+        cost=OF_A_SECOND_SOFTMAX,
     )

@@ -8,11 +8,12 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._curves import Curve
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
 
 X = values(6, 7)
 ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)
 FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))
+WIDE = tensor(values(15, 5))
 
 
 def network(activation):
@@ -118,3 +119,45 @@ def test_a_selection_that_other_inputs_leave_empty_ends_no_cause(recwarn):
 
     assert kind(guarded(0.5), guarded(0.7), np.zeros((4, 16), "f")) is not None
     assert not [one for one in recwarn if "could not be tried" in str(one.message)]
+
+
+def test_a_curve_of_several_steps_before_a_factor():
+    """The one model's bounds, in the place of the other's sum, give a value of the first."""
+
+    def clipped(x):
+        return (
+            torch.maximum(torch.minimum(0.2 * (x @ FIRST) + 0.5, tensor(ONE)), tensor(ZERO)) * 0.4
+        )
+
+    def divided(x):
+        return F.relu6(x @ FIRST + 3) / 6 * 0.4
+
+    for scale in (1.0, 3.0):
+        cause = cause_of(clipped, divided, scale * X)
+        assert cause.kind == "hard-sigmoid-slope"
+
+
+def test_another_curve_of_which_the_other_is_made_is_placed_at_its_line():
+    """One passes on the sigmoid itself, the other multiplies with it."""
+
+    def network(activation):
+        return lambda x: torch.cat([activation(x @ FIRST), torch.sin(x)], 1) @ WIDE
+
+    models = network(lambda x: x * torch.sigmoid(x)), network(lambda x: 1 / (1 + torch.exp(-x)))
+    found = compared(*models, X).divergences[0]
+    assert (found.cause.kind, found.cause.parameters["kind"]) == (
+        "activation-kind",
+        ("silu", "sigmoid"),
+    )
+    assert found.candidate.op in ("mul", "reciprocal", "div")
+
+
+def test_a_tanh_by_sigmoid_counts_as_one():
+    """Elsewhere both apply tanh, to other values."""
+
+    def network(activation):
+        return lambda x: torch.tanh(activation(x.view(6, 7)) @ FIRST) @ LAST
+
+    squashed = network(lambda x: 2 * torch.sigmoid(2 * x) - 1)
+    cause = cause_of(network(lambda x: x), squashed, X)
+    assert (cause.kind, cause.confirmed) == ("activation-extra", True)

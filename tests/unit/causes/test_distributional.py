@@ -109,3 +109,16 @@ def test_fractions_of_which_only_an_embedding_is_read():
     cause = cause_of(model(0.5), model(0.0), values(4, 5))
     assert cause.kind == "quantile-fractions"
     assert cause.parameters["fractions"] == ("(i + 0.5) / n", "i / n")
+
+
+def test_the_axis_of_an_expectation_whose_kernel_reads_rows():
+    """A product with the support sees rows of atoms, whatever the axes before it were."""
+    logits, z = tensor(values(7, 25)), torch.linspace(-3, 10, 5)
+
+    def probabilities_of(x):
+        return (x @ logits).view(-1, 5, 5).softmax(-1)
+
+    cause = cause_of(
+        lambda x: probabilities_of(x) @ z, lambda x: (probabilities_of(x) * z[:, None]).sum(1), X
+    )
+    assert (cause.kind, cause.parameters["axis"]) == ("expectation-axis", (-1, 1))

@@ -110,3 +110,23 @@ def test_a_mean_without_a_value_stream_is_no_dueling_head():
 def test_the_median_is_another_fault():
     found = kind(head(mean), head(lambda a, v: a.median(1, keepdim=True)[0]), X)
     assert not found.startswith("dueling")
+
+
+def test_the_sum_of_a_softmax_that_follows_is_no_mean_taken_off():
+    advantage, value = tensor(values(7, 12)), tensor(values(7, 3))
+
+    def by_hand(q):
+        e = torch.exp(q - q.amax(2, keepdim=True))
+        return e / e.sum(2, keepdim=True)
+
+    def centred(x):
+        a, v = (torch.tanh(x) @ advantage).view(-1, 4, 3), (torch.tanh(x) @ value).view(-1, 1, 3)
+        return by_hand(v + (a - a.mean(1, keepdim=True)))
+
+    def uncentred(x):
+        return by_hand(
+            (torch.tanh(x) @ value).view(-1, 1, 3) + (torch.tanh(x) @ advantage).view(-1, 4, 3)
+        )
+
+    cause = cause_of(centred, uncentred, X)
+    assert (cause.kind, cause.confirmed) == ("dueling-not-centered", True)

@@ -155,3 +155,110 @@ def test_each_axis_is_stated_with_the_shape_that_it_is_of():
     assert found.cause.summary == (
         "softmax over axis 1 of (2, 4, 5, 3); the reference takes axis 1 of (2, 3, 4, 5)"
     )
+
+
+SUPPORT = torch.linspace(-2.0, 3.0, 5)
+ROUNDED_SUPPORT = SUPPORT * (1 + 2**-23)  # as one computes it and the other stores it
+Z = values(4, 3, 5)
+OUT_OF_ATOMS = tensor(values(5, 2))
+
+
+def by_hand(z, axis):
+    e = torch.exp(z - z.amax(axis, keepdim=True))
+    return e / e.sum(axis, keepdim=True)
+
+
+def expected(probabilities):
+    return (probabilities * ROUNDED_SUPPORT).sum(-1)
+
+
+def test_axes_of_probabilities_that_only_one_kernel_reads():
+    """The expectation of one model is a product: the probabilities have no place in both."""
+
+    def flat(z):
+        return by_hand(torch.sin(z).flatten(1), 1).view_as(z) @ SUPPORT
+
+    cause = cause_of(lambda z: expected(torch.sin(z).softmax(-1)), flat, Z)
+    assert (cause.kind, cause.parameters["axis"]) == ("softmax-flattened", (-1, (1, -1)))
+    cause = cause_of(flat, lambda z: expected(torch.sin(z).softmax(-1)), Z)
+    assert (cause.kind, cause.parameters["axis"]) == ("softmax-flattened", ((1, -1), -1))
+    cause = cause_of(
+        lambda z: torch.sin(z).softmax(-1) @ SUPPORT, lambda z: expected(by_hand(z.sin(), 1)), Z
+    )
+    assert (cause.kind, cause.parameters["axis"]) == ("softmax-axis", (-1, 1))
+
+
+def test_the_temperature_of_probabilities_that_only_one_kernel_reads():
+    cause = cause_of(
+        lambda z: by_hand(0.5 * torch.sin(z), -1) @ SUPPORT,
+        lambda z: expected(torch.sin(z).softmax(-1)),
+        Z,
+    )
+    assert (cause.kind, cause.parameters["temperature"]) == ("softmax-temperature", (2.0, 1.0))
+
+
+def test_the_temperature_of_a_log_softmax_by_hand():
+    def by_its_sum(z):
+        shifted = z - z.amax(-1, keepdim=True)
+        return z - (shifted.exp().sum(-1, keepdim=True).log() + z.amax(-1, keepdim=True))
+
+    cause = cause_of(
+        lambda z: by_its_sum(torch.sin(z) * 0.5), lambda z: by_its_sum(torch.sin(z)), Z
+    )
+    assert cause.kind == "softmax-temperature"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_logarithms_of_probabilities_that_only_one_kernel_reads(swapped):
+    models = [
+        lambda z: torch.sin(z).softmax(-1) @ SUPPORT,
+        lambda z: expected(torch.sin(z).softmax(-1).log()),
+    ]
+    assert kind(*models[:: -1 if swapped else 1], Z) == "log-softmax-vs-softmax"
+
+
+def test_what_is_missing_after_a_log_softmax_is_placed_there():
+    def exponential(z):
+        return torch.sin(z).log_softmax(-1).exp() @ OUT_OF_ATOMS
+
+    def logarithm(z):
+        return torch.sin(z).log_softmax(-1) @ OUT_OF_ATOMS
+
+    for models in ((exponential, logarithm), (logarithm, exponential)):
+        found, _ = compared(*models, Z)
+        assert found.cause.kind == "log-softmax-vs-softmax"
+        assert {found.reference.op, found.candidate.op} == {"exp", "log_softmax"}
+
+
+def test_a_second_softmax_says_more_than_the_exponential_in_it():
+    def twice(z):
+        return torch.sin(z).log_softmax(-1).exp().softmax(-1)
+
+    assert kind(twice, lambda z: torch.sin(z).softmax(-1), Z) == "double-softmax"
+    assert kind(lambda z: torch.sin(z).softmax(-1), twice, Z) == "double-softmax"
+
+
+def test_another_maximum_that_is_taken_off_before_is_no_place():
+    """Softmax undoes it: the models diverge where the sums are taken over other axes."""
+
+    def flat(z):
+        return by_hand(torch.sin(z).flatten(1), 1).view_as(z) @ OUT_OF_ATOMS
+
+    def rows(z):
+        return by_hand(torch.sin(z), 2) @ OUT_OF_ATOMS
+
+    assert kind(flat, rows, Z) == "softmax-flattened"
+
+
+def test_a_factor_that_happens_to_be_a_root_of_another_layers_width_is_a_temperature():
+    weight = tensor(values(7, 6))
+
+    def at(scale):
+        def model(x, y):
+            product = x @ y.transpose(-1, -2)  # over four numbers: the root of which is 2
+            return torch.softmax(scale * torch.tanh(product @ weight), -1)
+
+        return model
+
+    x, y = values(5, 4), values(7, 4)
+    assert kind(at(1.0), at(2.0), x, y) == "softmax-temperature"
