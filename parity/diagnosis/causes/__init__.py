@@ -28,10 +28,11 @@ from parity.tape import Array
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
     *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout"),
-    *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
-    *("activation", "biases", "weights", "recurrent", "recurrent_steps", "unrolled_rnn"),
-    *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
-    *("distribution", "logits", "precision", "operations", "wiring"),
+    *("shifts", "input_order", "spatial", "crops", "norm", "affine", "spread"),
+    *("batch_statistics", "folded_norms", "activation", "biases", "weights", "recurrent"),
+    *("recurrent_steps", "unrolled_rnn", "fused_rnn", "attention", "fused_attention"),
+    *("positions", "resize", "dropout", "inputs", "distribution", "logits", "precision"),
+    *("operations", "wiring"),
 )
 
 
