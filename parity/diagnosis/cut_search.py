@@ -45,6 +45,9 @@ class CutSearch:
         step = self._first_cut()
         if step is None or all(output_matches(step[1], pair) for pair in self.scene.differing):
             return step
+        whole = self._whole_cut(step[0])
+        if whole is not None:
+            return whole
         gain = self._gain(step[1])
         for a, b in self.ends.where_one_passes_on():
             for order in self.ends.orders(a, b):
@@ -56,6 +59,42 @@ class CutSearch:
     def _gain(self, repaired: Match) -> int:
         """How many values have a partner after a repair that had none."""
         return sum(p.same for value, p in repaired.pairs.items() if value not in self.found.pairs)
+
+    def _whole_cut(self, found: Mismatch) -> tuple[Mismatch, Match] | None:
+        """A larger cut after which all outputs agree, where a region passes on more than its end.
+
+        What a norm's offset is added to may be computed from its scale: it is no end without it.
+        """
+        if found.values is None or not any(map(self._passes_more, found.regions, found.values)):
+            return None
+        tried = 0
+        for a, b in self.ends.candidates()[: limits.CUT_TRIES]:
+            if self.ends.depth(a, b) <= self.ends.depth(*found.values) or b in self.found.pairs:
+                continue
+            if any(map(self._passes_more, self.scene.own_regions(a, b), (a, b))):
+                continue
+            tried += 1
+            for order in self.ends.orders(a, b):
+                other = self._meet(a, b, order, again=False)
+                if other is not None and self._agreement(other[1])[0] == len(self.scene.differing):
+                    return other
+            if tried == limits.WHOLE_CUT_TRIES:
+                return None
+        return None
+
+    def _passes_more(self, region: Region, end: int) -> bool:
+        """Whether differing values are made outside a region of others of it than its end."""
+        walk = self.reference if region.tape is self.reference.tape else self.candidate
+        tape, inside = walk.tape, {op.index for op in region.ops}
+        differing = {
+            value
+            for op in region.ops
+            for value in op.outputs
+            if value != end and not self.scene.is_settled(walk, value)
+        }
+        outside = {index for value in differing for index in tape.consumers[value]} - inside
+        made = (value for index in outside & set(tape.used) for value in tape.ops[index].outputs)
+        return any(not self.scene.is_settled(walk, value) for value in made)
 
     def _first_cut(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which something reconverges."""

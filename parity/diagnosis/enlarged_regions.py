@@ -24,6 +24,8 @@ def enclosures(case: Case) -> Iterator[Case]:
     if loop is not None:
         yield loop
     tape = case.repaired.reference.tape
+    own = (case.reference, case.candidate)
+    known = [(view.end, {op.index for op in view.ops}) for view in own]
     for (c, d), order in _later_ends(case):
         smaller = -1
         for cut, ops in _single_entries(tape, c, {op.index for op in case.reference.ops}):
@@ -31,7 +33,8 @@ def enclosures(case: Case) -> Iterator[Case]:
             if after is None or len(ops) == smaller:
                 continue
             smaller = len(ops)
-            yield _enclosure(case, ops, after, (c, d), order)
+            if known != [(c, ops), (d, {op.index for op in after})]:
+                yield _enclosure(case, ops, after, (c, d), order)
             break
 
 

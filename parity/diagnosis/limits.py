@@ -16,6 +16,7 @@ LEFT = 0.01  # of a difference, once what explains it is put right
 # --- regions --------------------------------------------------------------------------------------
 LEAST_FAULT_OF_CONSTANTS = 0.1  # no rounding of a float32 parameter leaves so much
 CUT_TRIES = 60  # pairs of values that are tried as the end of a region; a pair costs a replay
+WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on
 FEW_CUT_TRIES = 3  # of transposed squares, which are tried before all else
 PASSED_ON_STEPS = 3  # operations by which one side changes what the other passes on unchanged
 PASSED_ON_TRIED = 12  # of the values passed on
@@ -24,7 +25,7 @@ UNSURE_STEPS = 4  # operations beyond a doubtful cut within which a surer one is
 SPLITS_TRIED = 60  # of a region into one operation and the rest, at all depths: they explode
 MISMATCHES_IN_A_ROW = 8  # what comes after them may be as many again
 STEPS_TO_RECONVERGE = 40  # operations within which a substituted value must lead to a match
-ENCLOSURE_ENDS = 5  # later values at which an enlarged region may end
+ENCLOSURE_ENDS = 6  # later values at which an enlarged region may end: as many as after an epsilon
 ENCLOSURE_STEPS = 40  # operations of an enlarged region: no explanation needs more
 RECURRENT_ENCLOSURE_STEPS = 1000  # the same of a recurrent layer, step by step
 ENCLOSURES_TRIED = 6  # enlarged regions of a divergence; each is tried with all causes

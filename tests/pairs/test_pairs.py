@@ -93,6 +93,21 @@ def same_operation(a: Node, b: Node) -> bool:
     return unchanged and (a.kind, a.inputs) == (b.kind, b.inputs)
 
 
+def test_an_epsilon_that_both_models_fold_into_a_scale_is_another_weight():
+    """Neither source has an epsilon then, and the report can only name the numbers."""
+    drawn = (case_of_seed(seed, "batchnorm_epsilon") for seed in range(60))
+    folded = next(case for case in drawn if case.is_folded)
+    name = folded.fault.node
+    with built(folded) as pair:
+        for model in (pair.reference, pair.candidate):
+            source = model.path.read_text()
+            assert f"{name}_scale" in source
+            assert f"{name}_variance" not in source
+    assert folded.causes == ("norm-epsilon", "weight-values")
+    for kind in ("weight_scale", "layernorm_epsilon", "bias_missing"):
+        assert not case_of_seed(0, kind).is_folded
+
+
 def test_every_node_has_lines_of_its_own():
     for seed in range(10):
         with built(case_of_seed(seed)) as pair:

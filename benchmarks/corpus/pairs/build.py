@@ -39,8 +39,7 @@ class Built:
 def build(network: Network, plan: Plan, path: Path) -> Built:
     """Write the model to `path` (its folder must exist), import it, give it its weights."""
     flavour = FLAVOURS[plan.flavour]
-    pieces = _pieces(network, plan, flavour)
-    source = flavour.write(network, plan, pieces)
+    pieces, source = _written(network, plan)
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -57,6 +56,20 @@ def build(network: Network, plan: Plan, path: Path) -> Built:
     tagged = (line.rpartition("# node: ") for line in source.splitlines())
     nodes = {n: name for n, (_, tag, name) in enumerate(tagged, 1) if tag}
     return Built(model, plan, path, nodes, outputs)
+
+
+def source_of(network: Network, plan: Plan) -> str:
+    """What `build` writes; "" where the plan's framework has no form of one of the nodes."""
+    try:
+        return _written(network, plan)[1]
+    except IndexError:
+        return ""
+
+
+def _written(network: Network, plan: Plan) -> tuple[list[Piece], str]:
+    flavour = FLAVOURS[plan.flavour]
+    pieces = _pieces(network, plan, flavour)
+    return pieces, flavour.write(network, plan, pieces)
 
 
 def laid_out(inputs: np.ndarray, plan: Plan) -> np.ndarray:

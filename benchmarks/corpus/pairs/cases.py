@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .build import Built, build, laid_out
+from .build import Built, build, laid_out, source_of
 from .draw import draw_network
 from .evaluate import eventful, outputs, relative_error, sane, sensitivity
-from .faults import FAULTS, Fault, plant
+from .faults import FAULTS, Fault, causes, plant
 from .flavours import FLAVOURS
 from .forms import Plan
 from .network import Network
@@ -45,11 +45,44 @@ class Case:
         right, wrong = self.networks[1 - self.faulty], self.networks[self.faulty]
         return relative_error(outputs(wrong, self.inputs), outputs(right, self.inputs))
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether the fault is in numbers alone: both models keep it folded into their weights.
+
+        Both sources are what they would be without it, though no described weight is another.
+        """
+        kinds, weights = zip(
+            *(_kinds_and_weights(network) for network in self.networks), strict=True
+        )
+        if kinds[0] != kinds[1] or weights[0].keys() != weights[1].keys():
+            return False
+        same = all(np.array_equal(array, weights[1][name]) for name, array in weights[0].items())
+        return same and all(
+            len({source_of(network, plan) for network in self.networks}) == 1 for plan in self.plans
+        )
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """What a report may call the fault."""
+        if self.fault is None:
+            return ()
+        named = causes(self.fault.kind, in_reference=self.faulty == 0)
+        return (*named, "weight-values") if self.is_folded else named
+
     def __str__(self) -> str:
         side = SIDES[self.faulty]
         fault = f"{self.fault.kind} at {self.fault.node} of the {side}" if self.fault else "clean"
         plans = [f"{plan.flavour} {plan.layout}" for plan in self.plans]
         return f"case {self.seed}: {plans[0]} to {plans[1]}, {fault}"
+
+
+def _kinds_and_weights(
+    network: Network,
+) -> tuple[dict[str, str], dict[tuple[str, str], np.ndarray]]:
+    """Each node's kind by its name, and its weights by that and their own."""
+    nodes = network.nodes
+    weights = {(node.name, name): w for node in nodes for name, w in node.weights.items()}
+    return {node.name: node.kind for node in nodes}, weights
 
 
 @dataclass(frozen=True)

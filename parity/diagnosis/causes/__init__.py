@@ -27,26 +27,12 @@ from parity.tape import Array, Op
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *(
-        "softmax",
-        "softmax_within",
-        "reduction",
-        "dueling",
-        "distributional",
-        "weight_layout",
-        "layout",
-    ),
-    *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
-    *(
-        "activation",
-        "activation_within",
-        "biases",
-        "weights",
-        "recurrent",
-        "recurrent_steps",
-        "unrolled_rnn",
-    ),
-    *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
+    *("softmax", "softmax_within", "reduction", "dueling", "distributional"),
+    *("weight_layout", "layout", "shifts", "input_order", "spatial", "crops"),
+    *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
+    *("activation", "activation_within", "biases", "weights"),
+    *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
+    *("attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
     *("distribution", "logits", "precision", "operations", "wiring"),
 )
 

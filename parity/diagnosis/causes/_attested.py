@@ -9,9 +9,10 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._limits import OPS_OF_A_NORM, OPS_OF_AN_AFFINE, OPS_TO_A_LAYER
+from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.causes._substitution import static_ops
 from parity.diagnosis.view import LeafView, RegionView
-from parity.operations import ADDITIONS, CONVOLUTIONS, NORMS
+from parity.operations import ADDITIONS, CONVOLUTIONS, DIVISIONS, NORMS
 from parity.tape import Array, Op, Tape
 
 _KERNELS = NORMS | {"recurrence", "attention"}  # with a bias inside
@@ -31,8 +32,18 @@ def is_standardised(case: Case) -> bool:
     ) and any(is_normalised(case.reference.tape, value) for value in case.entering)
 
 
-def is_normalised(tape: Tape, value: int) -> bool:
-    """Whether a norm gives a value, or it is divided by a root; one of a constant is a factor."""
+def is_divided_by_root(tape: Tape, value: int) -> bool:
+    """Whether a value is what a division by a root of several numbers gives, as by stored ones."""
+    op = computes(tape, value)
+    return op is not None and op.word in DIVISIONS | {"multiply"} and is_normalised(tape, value, 1)
+
+
+def is_normalised(tape: Tape, value: int, most: int = OPS_OF_A_NORM) -> bool:
+    """Whether a norm gives a value, or it is divided by a root; one of a constant is a factor.
+
+    Args:
+        most: how many operations may lie between.
+    """
     seen, stack = set(), [(value, 0)]
     while stack:
         at, steps = stack.pop(0)
@@ -43,7 +54,7 @@ def is_normalised(tape: Tape, value: int) -> bool:
         roots = op.word in _ROOTS or (op.word == "power" and _halves(tape, op))
         if op.word in NORMS or (roots and (not op.static or tape.values[at].size > 1)):
             return True
-        if steps < OPS_OF_A_NORM and not _has_kernel(tape, op):
+        if steps < most and not _has_kernel(tape, op):
             stack += [(one, steps + (op.role != "move")) for one in op.inputs]
     return False
 
@@ -84,6 +95,15 @@ def before_kernels(tape: Tape, values: Iterable[int]) -> list[Op]:
 def adds(op: Op) -> bool:
     """Whether it adds arrays, and does not sum one of them by an index, as counts are."""
     return op.word in _ADDING
+
+
+def added_behind(side: CaseSide) -> Iterator[Array]:
+    """What is added to the end of a region by the operations that read it, each like the end."""
+    tape, end = side.view.tape, side.view.value
+    for op in (tape.ops[index] for index in tape.consumers[end.id]):
+        if op.word in ADDITIONS and op.outputs and tape.values[op.outputs[0]].shape == end.shape:
+            for other in (one for one in op.inputs if not tape.is_live(one)):
+                yield np.broadcast_to(side.model.run.array(other), end.shape)
 
 
 def is_added(view: RegionView, leaf: LeafView) -> bool:
@@ -228,11 +248,11 @@ def other_scale(view: RegionView, epsilon: float) -> str:
     return f"no {epsilon:g} is there: the scale or the variance may be another"
 
 
-def of_no_effect(case: Case) -> str:
+def of_no_effect(side: CaseSide) -> str:
     """Why nothing may be missing: a parameter of ones or zeros is read where it would be."""
-    view = case.candidate
-    run, tape = case.repaired.side.run, view.tape
-    for op in (*view.ops, *view.readers(OPS_OF_AN_AFFINE)):
+    view, run = side.view, side.model.run
+    tape = view.tape
+    for op in (*_affine_before(side), *view.ops, *view.readers(OPS_OF_AN_AFFINE)):
         for value in op.inputs:
             read = tape.values[tape.before_moves(value)]
             if read.kind != "parameter":
@@ -241,3 +261,12 @@ def of_no_effect(case: Case) -> str:
             if array.size and ((array == 0).all() or (array == 1).all()):
                 return f"{read.name or op.kind} is {array.flat[0]:g} throughout: it may be that"
     return ""
+
+
+def _affine_before(side: CaseSide) -> Iterator[Op]:
+    """The last operations before a region: of a scale of ones the result is what it scales."""
+    tape, values = side.view.tape, list(side.entering)
+    for _ in range(OPS_OF_AN_AFFINE):
+        ops = [op for op in (computes(tape, value) for value in values) if op is not None]
+        yield from ops
+        values = [value for op in ops for value in op.inputs if tape.is_live(value)]

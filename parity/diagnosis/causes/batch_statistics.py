@@ -46,20 +46,22 @@ def batch_normalisation(case: Case) -> Iterator[Explanation]:
     forms = forms_of(case)
     if forms is None:
         return
-    reference, candidate = forms
-    vectors = _vectors(case)
-    if isinstance(reference, AffineMap):
-        for roles in _roles(reference, vectors):
-            if isinstance(candidate, AffineMap):
-                yield from _by_running_statistics(case, reference, roles, candidate)
+    vectors = vectors_of(case)
+    for fixed, other, swapped in ((*forms, False), (*forms[::-1], True)):
+        if not isinstance(fixed, AffineMap):
+            continue
+        found: list[Explanation] = []
+        for roles in roles_of(fixed, vectors):
+            if isinstance(other, AffineMap):
+                found += _by_running_statistics(case, roles, (fixed, other), swapped)
             else:
-                yield from _statistics_of_the_batch(case, roles, reference, candidate, False)
-    elif isinstance(candidate, AffineMap):
-        for roles in _roles(candidate, vectors):
-            yield from _statistics_of_the_batch(case, roles, candidate, reference, True)
+                found += _statistics_of_the_batch(case, roles, fixed, other, swapped)
+        yield from found
+        if found:  # a change from the one to the other is one back
+            return
 
 
-def _vectors(case: Case) -> list[Array]:
+def vectors_of(case: Case) -> list[Array]:
     """The parameters and constants of both sides with one axis, none twice.
 
     And what is made of them before an operation reads it: a variance may be kept as its logarithm.
@@ -73,7 +75,7 @@ def _vectors(case: Case) -> list[Array]:
 
 
 @dataclass(frozen=True)
-class _Roles:
+class Roles:
     """Running statistics and affine part of a batch normalisation, along an axis of channels."""
 
     mean: Array
@@ -82,6 +84,11 @@ class _Roles:
     offset: Array
     epsilon: float
     axis: int
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the norm has neither a scale nor an offset."""
+        return self.scale.size == self.offset.size == 1 < self.mean.size
 
     def divided_by(self, divisor: Array) -> AffineMap:
         factor = self.scale / divisor
@@ -93,22 +100,28 @@ class _Roles:
 
 
 def _by_running_statistics(
-    case: Case, reference: AffineMap, roles: _Roles, candidate: AffineMap
+    case: Case, roles: Roles, forms: tuple[AffineMap, AffineMap], swapped: bool
 ) -> Iterator[Explanation]:
+    """Both sides by running statistics, with one thing different.
+
+    Args:
+        roles: of the first form.
+        forms: the reference's and the candidate's; `swapped` has them the other way round.
+    """
     ops = (*case.reference.computing, *case.candidate.computing)
     named = "batch normalisation" if any(op.word == "batch_norm" for op in ops) else _BY_STORED
-    for kind, found, stated in _changes_of_running(roles, candidate):
-        idle = _idle(case, tuple(stated)) if kind == "norm-affine-missing" else ""
+    for kind, found, changed in _changes_of_running(roles, forms[1]):
+        stated = {name: pair[::-1] if swapped else pair for name, pair in changed.items()}
+        used = (found, forms[0]) if swapped else (forms[0], found)
+        idle = _idle(case, tuple(stated), swapped) if kind == "norm-affine-missing" else ""
+        predicted = of_form(case, used[1]), of_form(case, used[0])
         if idle:
-            yield Explanation(
-                "weight-values", idle, of_form(case, found), of_form(case, reference), cost=-1
-            )
+            yield Explanation("weight-values", idle, *predicted, cost=-1)
             continue
         yield Explanation(
             kind,
             f"{named} with {in_words(stated)}",
-            of_form(case, found),
-            of_form(case, reference),
+            *predicted,
             stated,
             edit_of(stated),
             cost=len(stated) - 1,
@@ -116,7 +129,7 @@ def _by_running_statistics(
         )
 
 
-def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> str:
+def _no_other_epsilon(case: Case, roles: Roles, stated: Mapping[str, Any]) -> str:
     """Why another epsilon may be none: a model's variance in view is nearly this one, and another.
 
     Or a model would have an epsilon that it has not: then the variance is the other one's.
@@ -133,16 +146,18 @@ def _no_other_epsilon(case: Case, roles: _Roles, stated: Mapping[str, Any]) -> s
         )
         if near and not same:
             return "the models' variances are two"
-    sides = (case.reference, roles.epsilon), (case.candidate, stated["epsilon"][1])
-    return next(filter(None, (other_scale(*side) for side in sides)), "")
+    views = case.reference, case.candidate
+    return next(filter(None, map(other_scale, views, stated["epsilon"])), "")
 
 
 _NO_EFFECT = {"scale": (1.0, "one"), "offset": (0.0, "zero")}
 
 
-def _idle(case: Case, parts: Sequence[str]) -> str:
+def _idle(case: Case, parts: Sequence[str], of_reference: bool) -> str:
     """What a norm's parameters are that are there and change nothing; "" where one is not there."""
-    view = case.candidate
+    view, other = case.candidate, "the reference"
+    if of_reference:
+        view, other = case.reference, "the candidate"
     words = []
     for part in parts:
         number, spelt = _NO_EFFECT[part]
@@ -152,11 +167,12 @@ def _idle(case: Case, parts: Sequence[str]) -> str:
             return ""
         named = f" ({found.name})" if found.name else ""
         words.append(f"its {part}{named} is {spelt} throughout")
-    return f"batch normalisation: {' and '.join(words)}; the reference's is not"
+    whose = "batch normalisation of the reference" if of_reference else "batch normalisation"
+    return f"{whose}: {' and '.join(words)}; {other}'s is not"
 
 
 def _changes_of_running(
-    roles: _Roles, candidate: AffineMap
+    roles: Roles, candidate: AffineMap
 ) -> Iterator[tuple[str, AffineMap, dict[str, tuple[Any, Any]]]]:
     divisor = roles.scale / candidate.scale
     epsilon = _constant_epsilon(divisor**2 - roles.variance, roles.variance)
@@ -181,16 +197,14 @@ def _changes_of_running(
 
 
 def _statistics_of_the_batch(
-    case: Case, roles: _Roles, fixed: AffineMap, other: Normalisation, swapped: bool
+    case: Case, roles: Roles, fixed: AffineMap, other: Normalisation, swapped: bool
 ) -> Iterator[Explanation]:
     """One side by running statistics, the other by those of the batch.
 
     Args:
         swapped: whether it is the reference that takes those of the batch.
     """
-    shape = fixed.scale.shape
-    long = tuple(axis for axis, n in enumerate(shape) if n > 1 and axis != roles.axis)
-    if tuple(axis for axis in other.statistics.axes if shape[axis] > 1) != long:
+    if not is_of_batch(other, roles.axis):
         return
     if not same_affine(other, AffineMap(roles.scale, roles.offset)):
         return
@@ -210,12 +224,19 @@ def _statistics_of_the_batch(
     )
 
 
-def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
+def is_of_batch(norm: Normalisation, channels: int) -> bool:
+    """Whether the statistics are over all axes but that of the channels."""
+    shape = norm.scale.shape
+    long = [axis for axis, n in enumerate(shape) if n > 1 and axis != channels]
+    return [axis for axis in norm.statistics.axes if shape[axis] > 1] == long
+
+
+def roles_of(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[Roles]:
     """Which of the vectors are running mean and variance, scale and offset; all that fits.
 
     A constant may hold the variance with the epsilon added: then another vector fits as well.
     """
-    axis = _channel_axis(fixed)
+    axis = channel_axis(fixed)
     if axis is None:
         return
     shape = fixed.scale.shape
@@ -234,7 +255,7 @@ def _roles(fixed: AffineMap, leaves: Sequence[Array]) -> Iterator[_Roles]:
             if mean is offset and mean is not none:
                 continue
             if np.allclose(offset - mean * fixed.scale, fixed.offset, 1e-6, 1e-7):
-                yield _Roles(mean, variance, scale, offset, epsilon, axis)
+                yield Roles(mean, variance, scale, offset, epsilon, axis)
                 break
 
 
@@ -251,7 +272,7 @@ def _constant_epsilon(found: Array, compared: Array) -> float | None:
     return plain(epsilon, max(1e-6, (high - low + 1e-13 * size) / epsilon))
 
 
-def _channel_axis(fixed: AffineMap) -> int | None:
+def channel_axis(fixed: AffineMap) -> int | None:
     """The only axis along which scale and offset vary."""
     both = (fixed.scale, fixed.offset)
     vary = {

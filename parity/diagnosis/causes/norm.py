@@ -1,9 +1,8 @@
-"""Normalisation with another epsilon, axes, statistics or variance, or without its affine part."""
+"""Normalisation with another epsilon, axes, statistics or variance, or another affine part."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,17 +12,14 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
 from parity.diagnosis.causes._attested import (
+    added_behind,
     holds_repeated,
-    is_added,
-    is_factor,
-    is_factor_less_one,
     is_standardised,
     of_no_effect,
     other_scale,
 )
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import Axes, spell
-from parity.diagnosis.causes._weights import with_leaves
-from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.normalisation import (
     AffineMap,
     Form,
@@ -31,12 +27,12 @@ from parity.diagnosis.normalisation import (
     Probes,
     describe,
     describe_local,
+    layout,
     of_form,
     plain,
     same,
     same_affine,
 )
-from parity.diagnosis.view import LeafView, RegionView
 from parity.operations import DIVISIONS, NORMS
 from parity.tape import Array
 
@@ -81,46 +77,6 @@ def normalisation(case: Case) -> Iterator[Explanation]:
         yield from _between_scales(case, reference, candidate)
 
 
-@cause("norm-affine-missing")
-@first_fitting
-def affine_missing(case: Case) -> Iterator[Explanation]:
-    """What is normalised is not scaled, or not shifted, before the next layer.
-
-    Looks like: the next layer's outputs differ, while their input has mean 0 and variance 1.
-    Proof: the reference's own operations, run with the scale at 1 or the offset at 0, give the
-        candidate's value.
-    """
-    if len(case.first.inputs) != 1 or not is_standardised(case):
-        return
-    view = case.reference
-    vectors = [
-        leaf
-        for leaf in view.leaves
-        if is_vector(leaf.array) and not _is_bias_of_product(view, leaf)
-    ][:6]
-    ones = [("scale", leaf, 1.0) for leaf in vectors if is_factor(view, leaf)]
-    zeros = [
-        ("offset" if added else "scale", leaf, 0.0)
-        for leaf in vectors
-        if (added := is_added(view, leaf)) or is_factor_less_one(view, leaf)
-    ]
-    pairs = (pair for pair in itertools.product(ones, zeros) if pair[0][1] is not pair[1][1])
-    tried = (*((one,) for one in (*ones, *zeros)), *pairs)
-    for chosen in tried:
-        missing = [part for part, _, _ in chosen]
-        leaves = {leaf.id: np.full_like(leaf.array, number) for _, leaf, number in chosen}
-        if not any((leaf.array == number).all() for _, leaf, number in chosen):
-            yield Explanation(
-                "norm-affine-missing",
-                f"what is normalised is used without the {' and '.join(missing)} that the "
-                "reference applies",
-                with_leaves(case, leaves),
-                parameters=dict.fromkeys(missing, (True, False)),
-                cost=len(chosen) - 1,
-                unproved=of_no_effect(case),
-            )
-
-
 @cause("lrn-parameters", enclosures=True)
 def local_response(case: Case) -> Iterator[Explanation]:
     """Local response normalisation with another size, alpha, beta or bias.
@@ -159,15 +115,14 @@ def local_response(case: Case) -> Iterator[Explanation]:
 def _between_normalisations(
     case: Case, reference: Normalisation, candidate: Normalisation
 ) -> Iterator[Explanation]:
-    made, changes = reference, list[_Change]()
+    made, changes = _with_offset_behind(case, reference, candidate), list[_Change]()
     for step in (_statistics, _scale_and_offset, _epsilon):
         changes += step(case, reference, made, candidate)
-        made = changes[-1].made if changes else reference
+        made = changes[-1].made if changes else made
     if not changes or not same_affine(made, candidate):
         return  # the same, or something unknown differs
     parameters = {name: pair for change in changes for name, pair in change.parameters.items()}
-    missing = any(change.kind == "norm-affine-missing" for change in changes)
-    unproved = of_no_effect(case) if missing else ""
+    unproved = _idle(case, changes)
     if not unproved and "epsilon" in parameters:
         unproved = other_scale(case.candidate, parameters["epsilon"][1])
     yield Explanation(
@@ -180,6 +135,27 @@ def _between_normalisations(
         cost=len(parameters) - 1,
         unproved=unproved,
     )
+
+
+def _with_offset_behind(
+    case: Case, reference: Normalisation, candidate: Normalisation
+) -> Normalisation:
+    """The reference's norm; with the candidate's offset where one side adds its own just behind."""
+    offsets = reference.offset, candidate.offset
+    for side, own, other in zip(sides(case), offsets, reversed(offsets), strict=True):
+        for added in added_behind(side):
+            behind = case.as_reference(added) if side.is_candidate else added
+            if not same(own, other) and same(own + behind.reshape(layout(case)), other):
+                return replace(reference, offset=candidate.offset)
+    return reference
+
+
+def _idle(case: Case, changes: Sequence[_Change]) -> str:
+    """Why a scale or an offset may be missing on neither side: one is there and changes nothing."""
+    of = [one.parameters for one in changes if one.kind == "norm-affine-missing"]
+    without = {not there for parameters in of for there, _ in parameters.values()}
+    views = sides(case)
+    return next(filter(None, (of_no_effect(views[not lacks]) for lacks in without)), "")
 
 
 def _between_scales(
@@ -274,9 +250,15 @@ def _scale_and_offset(
         yield change
         made = change.made
     bare = replace(made, offset=np.zeros_like(made.offset))
-    if not same_affine(made, candidate) and same_affine(bare, candidate):
+    if same_affine(made, candidate):
+        return
+    if same_affine(bare, candidate):
         words = "no offset, the reference has one"
         yield _Change("norm-affine-missing", {"offset": (True, False)}, bare, words)
+    elif not made.offset.any() and holds_repeated(case.candidate, candidate.offset):
+        words = "an offset, the reference has none"
+        added = replace(made, offset=candidate.offset)
+        yield _Change("norm-affine-missing", {"offset": (False, True)}, added, words)
 
 
 def _scale(case: Case, made: Normalisation, candidate: Normalisation) -> _Change | None:
@@ -293,6 +275,8 @@ def _scale(case: Case, made: Normalisation, candidate: Normalisation) -> _Change
         return _Change("reduction-kind", {"kind": kinds}, whole)
     if same(candidate.scale, 1.0):
         return _Change("norm-affine-missing", {"scale": (True, False)}, whole)
+    if same(made.scale, 1.0) and holds_repeated(case.candidate, candidate.scale):
+        return _Change("norm-affine-missing", {"scale": (False, True)}, whole)
     kept = _scaled_by_one_more(case, made.scale, candidate.scale)
     return _Change("rmsnorm-offset", {"scale": kept}, whole) if kept else None
 
@@ -365,22 +349,6 @@ def _has_single_input(case: Case) -> bool:
     shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
     floating = first.reference.dtype.kind == first.candidate.dtype.kind == "f"
     return floating and len(first.given) == len(first.inputs) == len(shapes) == 1
-
-
-def _is_bias_of_product(view: RegionView, leaf: LeafView) -> bool:
-    """Whether the operation that reads a vector has a kernel, or adds it to what has one."""
-    kernels = {one.id for one in view.leaves if one.array.ndim > 1 and not is_vector(one.array)}
-    products = {
-        value
-        for op in view.ops
-        if any(view.sources(one) & kernels for one in op.inputs)
-        for value in op.outputs
-    }
-    return any(
-        any(leaf.id in view.sources(one) for one in op.inputs)
-        and (not products.isdisjoint(op.inputs) or not products.isdisjoint(op.outputs))
-        for op in view.ops
-    )
 
 
 def is_vector(array: Array) -> bool:
