@@ -95,6 +95,13 @@ def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:
     return WindowSite(side, op, last, base, at, None, None, False, slide)
 
 
+def fills_of(side: CaseSide) -> set[float]:
+    """The numbers that a side's paddings may hold, which are in the corners of what they give."""
+    padded = [op.outputs[0] for op in side.view.ops if op.word in PADS]
+    arrays = side.values(side.case.first.given, padded)
+    return {float(array.flat[corner]) for array in arrays if array.size for corner in (0, -1)}
+
+
 def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
     """The kernel that fits columns: as long as they are, for as many channels as are read."""
     values = side.view.tape.values

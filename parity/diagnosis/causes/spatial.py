@@ -16,7 +16,7 @@ from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
 from parity.diagnosis.causes._weights import same, with_leaves
-from parity.diagnosis.causes._window_sites import WindowSite, site_of
+from parity.diagnosis.causes._window_sites import WindowSite, fills_of, site_of
 from parity.diagnosis.causes._windows import Slide, read_off, slid
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
@@ -215,10 +215,12 @@ def _slide_of(
     stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
     guess = replace(source.slide, stride=stride, dilation=dilation)
     fitting = (_with_rank(value, x.ndim) for value in _observed(side, site, source))
-    found = read_off([one for one in fitting if one is not None], x, guess, source.kernel)
+    observed, fills = [one for one in fitting if one is not None], fills_of(side)
+    found = read_off(observed, x, guess, source.kernel, fills)
     if found is not None or source.kernel is None or not _is_hidden(site):
         return found
-    return read_off([array for _, array in _hidden(side, source)], x, guess, source.kernel)
+    hidden = [array for _, array in _hidden(side, source)]
+    return read_off(hidden, x, guess, source.kernel, fills)
 
 
 def _is_hidden(site: WindowSite | None) -> bool:
