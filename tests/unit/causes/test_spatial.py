@@ -35,6 +35,7 @@ def pool(function, **options):
         (conv(padding=2, dilation=2), "dilation", {"dilation": ((1, 1), (2, 2))}),
         (conv((1, 1, 1, 1), "reflect"), "padding-value", {"value": (0.0, "reflect")}),
         (conv((1, 1, 1, 1), "replicate"), "padding-value", {"value": (0.0, "edge")}),
+        (conv((1, 1, 1, 1), value=1.0), "padding-value", {"value": (0.0, 1.0)}),
         (
             conv((2, 0, 0, 2)),
             "padding-asymmetry",
@@ -95,6 +96,28 @@ def test_pools(reference, candidate, expected):
     assert (
         kind(reference, candidate, IMAGES - 1) == expected
     )  # windows without a positive number too
+
+
+@pytest.mark.parametrize("fills", [(0.0, 1.5), (-torch.inf, 0.0)])
+def test_padding_alone_holds_another_number(fills):
+    """Above all numbers of the image, so that the largest of what is padded are its border."""
+
+    def padded(fill):
+        return lambda x: F.max_pool2d(F.pad(torch.tanh(x), (1, 2, 0, 1), value=fill), 3, 2) * 2
+
+    cause = cause_of(*map(padded, fills), IMAGES)
+    assert (cause.kind, cause.parameters) == (
+        "padding-value",
+        {"value": tuple(one if np.isfinite(one) else str(one) for one in fills)},
+    )
+
+
+def test_zeros_around_a_pool_that_show_in_one_of_many_images():
+    images = np.abs(np.tile(IMAGES, (3, 1, 1, 1)))
+    images[-1] *= -1
+    reference = pool(F.max_pool2d, kernel_size=3, stride=2, padding=1)
+    candidate = pool(lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2))
+    assert kind(reference, candidate, images) == "padding-value"
 
 
 def test_a_transposed_convolution_cut_elsewhere():
