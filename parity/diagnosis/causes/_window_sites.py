@@ -8,6 +8,7 @@ import numpy as np
 
 from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide
+from parity.diagnosis.causes._weights import columns_layout
 from parity.diagnosis.causes._windows import Slide
 from parity.operations import PADS
 from parity.tape import Array, Op
@@ -109,9 +110,9 @@ def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
     for leaf in side.view.leaves:
         if leaf.array.ndim != len(shape) or leaf.array.dtype.kind != "f":
             continue
-        kernel = np.moveaxis(leaf.array, (-1, -2), (0, 1)) if window.channels_last else leaf.array
+        kernel = leaf.array.transpose(columns_layout(window, len(shape)))
         if kernel.shape[1] == shape[window.channel] and kernel[0].size in columns:
-            return kernel.astype(np.float64)
+            return np.asarray(kernel, np.float64)
     return None
 
 
