@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.causes._weights import columns_layout
-from parity.diagnosis.causes._windows import Slide
+from parity.diagnosis.causes._windows import Places, Slide
 from parity.operations import PADS
 from parity.tape import Array, Op
 from parity.windows import Window
@@ -22,6 +23,7 @@ _KINDS = {
     "max_pool": "max",
     "average_pool": "mean",
 }
+KINDS = frozenset((*_KINDS.values(), "columns", "pad"))
 _CROPS = {"slice", "batch_to_space", "copy"}
 
 
@@ -38,6 +40,7 @@ class WindowSite:
         bias: (out,), of an operation that adds one itself.
         pads: whether its operation states one padding for both sides of an axis.
         slide: kind, size, groups, and the rest as far as it is stated.
+        steps: how many windows there are along each axis; () of padding.
     """
 
     side: CaseSide
@@ -49,16 +52,29 @@ class WindowSite:
     bias: Array | None
     pads: bool
     slide: Slide
+    steps: Places = ()
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is computed from columns, so that its result is to be looked for."""
+        return self.op.word == "columns"
 
 
-def site_of(side: CaseSide) -> WindowSite | None:
-    """The first convolution or pool of a side's region, or its padding if there is none."""
-    op = next((op for op in side.view.ops if op.word in _KINDS), None)
-    if op is not None:
-        window = side.view.tape.window(op)
-        return None if window is None else _of_window(side, op, window)
-    op = next((op for op in side.view.ops if op.word in PADS), None)
-    return None if op is None else _of_padding(side, op)
+def site_of(side: CaseSide, kinds: Collection[str] = KINDS) -> WindowSite | None:
+    """The first convolution or pool of a side's region, or its padding if there is none.
+
+    Args:
+        kinds: of slides, to which it is limited.
+    """
+    for op in side.view.ops:
+        window = side.view.tape.window(op) if op.word in _KINDS else None
+        site = None if window is None else _of_window(side, op, window)
+        if site is not None and site.slide.kind in kinds:
+            return site
+    if "pad" not in kinds:
+        return None
+    padding = next((op for op in side.view.ops if op.word in PADS), None)
+    return None if padding is None else _of_padding(side, padding)
 
 
 def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
@@ -71,17 +87,17 @@ def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
         kernel = window.arranged(model.array(window.weight).astype(np.float64))
     elif op.word == "columns":
         kernel = _kernel_of_columns(side, op, window)
-        if kernel is None:
-            return None
-        size = kernel.shape[2:]
     if window.bias is not None:
         bias = model.array(window.bias)
     kind = "transposed" if window.transposed else _KINDS[op.word]
+    if op.word == "columns" and kernel is None:
+        kind = "columns"
     pads = ((0, 0),) * len(size)
     slide = Slide(kind, size, pads, geometry.stride, geometry.dilation, window.groups)
     base, at = _before_padding(side, window.x), _after_crops(side, op.outputs[0])
     stated = not geometry.same and any(n > 0 for n in geometry.before)
-    return WindowSite(side, op, window.channels_last, base, at, kernel, bias, stated, slide)
+    last, steps = window.channels_last, geometry.steps
+    return WindowSite(side, op, last, base, at, kernel, bias, stated, slide, steps)
 
 
 def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:

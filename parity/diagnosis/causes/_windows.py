@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +40,8 @@ class Slide:
     """What slides over an image.
 
     Attributes:
-        kind: "conv", "transposed", "max", "mean", or "pad" alone, whose windows are single places.
+        kind: "conv", "transposed", "max", "mean", "columns", which are what lies under a window, or
+            "pad" alone, whose windows are single places.
         size: of the slide.
         pads: of the input; of a transposed convolution what is cut off the whole result.
         fill: what padding holds.
@@ -82,6 +84,9 @@ def slid(x: Array, slide: Slide, kernel: Array | None = None) -> Array:
     if slide.kind == "conv":
         assert kernel is not None
         return _correlate(taps, slide.groups, kernel)
+    if slide.kind == "columns":
+        under = np.stack([*taps], 2)
+        return under.reshape(len(x), -1, *under.shape[3:])
     if slide.kind == "max":
         return functools.reduce(np.maximum, taps)
     return np.asarray(functools.reduce(np.add, taps) / _counts(x.shape[2:], slide))
@@ -190,6 +195,7 @@ def _variants(guess: Slide, fills: Iterable[float]) -> Iterator[Slide]:
     """Windows of other dilations, fillings and counts, the guess first."""
     usual: dict[str, tuple[Fill, ...]] = {
         "conv": (0.0, "reflect", "edge", "symmetric", "wrap"),
+        "columns": (0.0, "reflect", "edge", "symmetric", "wrap"),
         "max": (-np.inf, 0.0, "reflect", "symmetric", "wrap"),
         "mean": (0.0, "edge", "reflect", "symmetric"),
         "pad": (0.0, "reflect", "edge", "symmetric", "wrap"),
@@ -220,7 +226,8 @@ def _look_up(
     ]
     x, value = x[:_BATCH], value[:_BATCH]
     if kernel is None:
-        x, value = x[:, :_OUTPUTS], value[:, :_OUTPUTS]
+        of_each = math.prod(tried.size) if tried.kind == "columns" else 1
+        x, value = x[:, :_OUTPUTS], value[:, : _OUTPUTS * of_each]
     near = x if tried.fill == "wrap" or tried.kind == "pad" else x[_at(slice(n) for n in reach)]
     beyond = [
         span - 1 + PADDING_BEYOND + (max(m - n, 0) if tried.kind == "pad" else 0)
