@@ -112,11 +112,20 @@ def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:
     return WindowSite(side, op, last, base, at, None, None, False, slide)
 
 
-def fills_of(side: CaseSide) -> set[float]:
-    """The numbers that a side's paddings may hold, which are in the corners of what they give."""
-    padded = [op.outputs[0] for op in side.view.ops if op.word in PADS]
-    arrays = side.values(side.case.first.given, padded)
-    return {float(array.flat[corner]) for array in arrays if array.size for corner in (0, -1)}
+def fills_of(side: CaseSide, site: WindowSite | None) -> tuple[list[float], list[float]]:
+    """The numbers that a side's paddings may hold, which are in the corners of what they give.
+
+    Returns:
+        Those of paddings that lead to a site's result, and the others.
+    """
+    leading = frozenset() if site is None else side.view.tape.graph.ancestors([site.at])
+    found: tuple[list[float], list[float]] = [], []
+    for op in side.view.ops:
+        if op.word in PADS:
+            (array,) = side.values(side.case.first.given, op.outputs[:1])
+            corners = [float(array.flat[at]) for at in (0, -1)] if array.size else []
+            found[op.index not in leading].extend(corners)
+    return found
 
 
 def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:

@@ -165,14 +165,14 @@ def read_off(
     x: Array,
     guess: Slide,
     kernel: Array | None,
-    fills: Iterable[float] = (),
+    fills: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> Slide | None:
     """The window that gives one of `values` from `x`: strides, pads, dilation, fill, count.
 
     Args:
         values: each (batch, out, *places).
         guess: its kind, size and groups are taken as they are, the rest tried first.
-        fills: numbers that padding may hold, besides those that are usual.
+        fills: numbers that padding may hold, before and after those that are usual.
     """
     values = [value for value in values if value.ndim == x.ndim and len(value) == len(x)]
     if kernel is not None and guess.groups == 1 and guess.kind == "conv":
@@ -191,7 +191,7 @@ def read_off(
     return None
 
 
-def _variants(guess: Slide, fills: Iterable[float]) -> Iterator[Slide]:
+def _variants(guess: Slide, fills: tuple[Sequence[float], Sequence[float]]) -> Iterator[Slide]:
     """Windows of other dilations, fillings and counts, the guess first."""
     usual: dict[str, tuple[Fill, ...]] = {
         "conv": (0.0, "reflect", "edge", "symmetric", "wrap"),
@@ -204,7 +204,7 @@ def _variants(guess: Slide, fills: Iterable[float]) -> Iterator[Slide]:
     if guess.kind in ("mean", "pad") or all(k == 1 for k in guess.size):
         dilations = dilations[:1]
     counts = ("all", "inside", "padded") if guess.kind == "mean" else ("all",)
-    for fill in dict.fromkeys((*usual[guess.kind], *fills)):
+    for fill in dict.fromkeys((*fills[0], *usual[guess.kind], *fills[1])):
         for dilation in dict.fromkeys(dilations):
             for counted in counts if fill == 0.0 else ("all",):
                 yield replace(guess, dilation=dilation, fill=fill, counted=counted)

@@ -246,7 +246,7 @@ def _slide_of(
     stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
     guess = replace(source.slide, stride=stride, dilation=dilation)
     fitting = (with_rank(value, x.ndim) for value in _observed(side, site, source))
-    observed, fills = [one for one in fitting if one is not None], fills_of(side)
+    observed, fills = [one for one in fitting if one is not None], fills_of(side, site)
     found = read_off(observed, x, guess, source.kernel, fills)
     if found is not None or not (site is None or site.is_hidden):
         return found

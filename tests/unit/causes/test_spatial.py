@@ -120,6 +120,17 @@ def test_zeros_around_a_pool_that_show_in_one_of_many_images():
     assert kind(reference, candidate, images) == "padding-value"
 
 
+def test_a_pool_of_positive_numbers_has_the_padding_that_is_written():
+    """On the user's inputs nothing and zeros around the image are alike."""
+
+    def positive(by):
+        return lambda x: by(torch.sigmoid(x)).sum((2, 3)) * 2
+
+    floor = positive(lambda x: F.max_pool2d(x, 3, 2))
+    ceiling = positive(lambda x: F.max_pool2d(F.pad(x, (0, 1, 0, 1)), 3, 2))
+    assert kind(floor, ceiling, IMAGES) == kind(ceiling, floor, IMAGES) == "pool-ceil"
+
+
 def test_a_transposed_convolution_cut_elsewhere():
     kernel = tensor(values(4, 5, 3, 3))
 
