@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -174,10 +175,12 @@ def _weight_reshaped(n: Node, net: Network, random: Random) -> Node | None:
     if n.kind not in ("dense", "conv2d"):
         return None
     kernel = n.weights["kernel"]
-    if kernel.size == max(kernel.shape):  # then reshaping is transposing
-        return None
     axes = (1, 0) if n.kind == "dense" else (2, 3, 1, 0)
-    return n.weighing(kernel=kernel.transpose(axes).reshape(kernel.shape))
+    reshaped = kernel.transpose(axes).reshape(kernel.shape)
+    orders = permutations(range(kernel.ndim))
+    if any(np.array_equal(kernel.transpose(order), reshaped) for order in orders):
+        return None  # of a square, say: then reshaping is transposing
+    return n.weighing(kernel=reshaped)
 
 
 def _weight_untransposed(n: Node, net: Network, random: Random) -> Node | None:

@@ -29,6 +29,7 @@ from parity.numerics.difference import residual
 from parity.numerics.limits import ALIKE
 from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Op, Tape, Value
+from parity.windows import Window
 
 _NO_RESULT = np.empty(0)
 
@@ -171,7 +172,38 @@ def kernel_layout(view: RegionView, value: int) -> tuple[int, ...]:
         if sorted(before) == list(range(rank)):
             return before  # without the axis that a sequence gets to be an image
         return window.layout if rank == len(window.layout) else ()
+    return _layout_by_columns(view, value)
+
+
+def _layout_by_columns(view: RegionView, value: int) -> tuple[int, ...]:
+    """The same of a kernel that the columns of images are multiplied with."""
+    tape, shape = view.tape, view.tape.values[value].shape
+    for op in view.ops:
+        product = tape.product(op)
+        for kernel, x in () if product is None else (product.factors, product.factors[::-1]):
+            columns = columns_of(tape, x)
+            window = None if columns is None else tape.window(columns)
+            if window is None or value not in {kernel, *view.sources(kernel)}:
+                continue
+            layout = columns_layout(window, len(shape))
+            lengths = tuple(shape[axis] for axis in layout[1:])
+            inner = tape.values[window.x].shape[window.channel]
+            return layout if lengths == (inner, *window.geometry.kernel) else ()
     return ()
+
+
+def columns_of(tape: Tape, value: int) -> Op | None:
+    """The operation that gives the columns of images that a value is; None if it is no such."""
+    op = tape.producer(value)
+    while op is not None and op.word != "columns":
+        op = tape.producer(op.inputs[0]) if op.role == "move" else None
+    return op
+
+
+def columns_layout(window: Window, rank: int) -> tuple[int, ...]:
+    """Which axes of the kernel that goes with columns are (out, in, *space)."""
+    axes = tuple(range(rank))
+    return (*axes[:-3:-1], *axes[:-2]) if window.channels_last else axes
 
 
 def changes_in_words(case: Case, found: Sequence[Change]) -> list[str]:

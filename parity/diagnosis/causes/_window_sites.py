@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide
-from parity.diagnosis.causes._windows import Slide
+from parity.diagnosis.causes._weights import columns_layout
+from parity.diagnosis.causes._windows import Places, Slide
 from parity.operations import PADS
 from parity.tape import Array, Op
 from parity.windows import Window
@@ -21,6 +23,7 @@ _KINDS = {
     "max_pool": "max",
     "average_pool": "mean",
 }
+KINDS = frozenset((*_KINDS.values(), "columns", "pad"))
 _CROPS = {"slice", "batch_to_space", "copy"}
 
 
@@ -37,6 +40,7 @@ class WindowSite:
         bias: (out,), of an operation that adds one itself.
         pads: whether its operation states one padding for both sides of an axis.
         slide: kind, size, groups, and the rest as far as it is stated.
+        steps: how many windows there are along each axis; () of padding.
     """
 
     side: CaseSide
@@ -48,16 +52,29 @@ class WindowSite:
     bias: Array | None
     pads: bool
     slide: Slide
+    steps: Places = ()
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is computed from columns, so that its result is to be looked for."""
+        return self.op.word == "columns"
 
 
-def site_of(side: CaseSide) -> WindowSite | None:
-    """The first convolution or pool of a side's region, or its padding if there is none."""
-    op = next((op for op in side.view.ops if op.word in _KINDS), None)
-    if op is not None:
-        window = side.view.tape.window(op)
-        return None if window is None else _of_window(side, op, window)
-    op = next((op for op in side.view.ops if op.word in PADS), None)
-    return None if op is None else _of_padding(side, op)
+def site_of(side: CaseSide, kinds: Collection[str] = KINDS) -> WindowSite | None:
+    """The first convolution or pool of a side's region, or its padding if there is none.
+
+    Args:
+        kinds: of slides, to which it is limited.
+    """
+    for op in side.view.ops:
+        window = side.view.tape.window(op) if op.word in _KINDS else None
+        site = None if window is None else _of_window(side, op, window)
+        if site is not None and site.slide.kind in kinds:
+            return site
+    if "pad" not in kinds:
+        return None
+    padding = next((op for op in side.view.ops if op.word in PADS), None)
+    return None if padding is None else _of_padding(side, padding)
 
 
 def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
@@ -70,17 +87,17 @@ def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
         kernel = window.arranged(model.array(window.weight).astype(np.float64))
     elif op.word == "columns":
         kernel = _kernel_of_columns(side, op, window)
-        if kernel is None:
-            return None
-        size = kernel.shape[2:]
     if window.bias is not None:
         bias = model.array(window.bias)
     kind = "transposed" if window.transposed else _KINDS[op.word]
+    if op.word == "columns" and kernel is None:
+        kind = "columns"
     pads = ((0, 0),) * len(size)
     slide = Slide(kind, size, pads, geometry.stride, geometry.dilation, window.groups)
     base, at = _before_padding(side, window.x), _after_crops(side, op.outputs[0])
     stated = not geometry.same and any(n > 0 for n in geometry.before)
-    return WindowSite(side, op, window.channels_last, base, at, kernel, bias, stated, slide)
+    last, steps = window.channels_last, geometry.steps
+    return WindowSite(side, op, last, base, at, kernel, bias, stated, slide, steps)
 
 
 def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:
@@ -95,6 +112,22 @@ def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:
     return WindowSite(side, op, last, base, at, None, None, False, slide)
 
 
+def fills_of(side: CaseSide, site: WindowSite | None) -> tuple[list[float], list[float]]:
+    """The numbers that a side's paddings may hold, which are in the corners of what they give.
+
+    Returns:
+        Those of paddings that lead to a site's result, and the others.
+    """
+    leading = frozenset() if site is None else side.view.tape.graph.ancestors([site.at])
+    found: tuple[list[float], list[float]] = [], []
+    for op in side.view.ops:
+        if op.word in PADS:
+            (array,) = side.values(side.case.first.given, op.outputs[:1])
+            corners = [float(array.flat[at]) for at in (0, -1)] if array.size else []
+            found[op.index not in leading].extend(corners)
+    return found
+
+
 def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
     """The kernel that fits columns: as long as they are, for as many channels as are read."""
     values = side.view.tape.values
@@ -102,9 +135,9 @@ def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
     for leaf in side.view.leaves:
         if leaf.array.ndim != len(shape) or leaf.array.dtype.kind != "f":
             continue
-        kernel = np.moveaxis(leaf.array, (-1, -2), (0, 1)) if window.channels_last else leaf.array
+        kernel = leaf.array.transpose(columns_layout(window, len(shape)))
         if kernel.shape[1] == shape[window.channel] and kernel[0].size in columns:
-            return kernel.astype(np.float64)
+            return np.asarray(kernel, np.float64)
     return None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +40,8 @@ class Slide:
     """What slides over an image.
 
     Attributes:
-        kind: "conv", "transposed", "max", "mean", or "pad" alone, whose windows are single places.
+        kind: "conv", "transposed", "max", "mean", "columns", which are what lies under a window, or
+            "pad" alone, whose windows are single places.
         size: of the slide.
         pads: of the input; of a transposed convolution what is cut off the whole result.
         fill: what padding holds.
@@ -82,6 +84,9 @@ def slid(x: Array, slide: Slide, kernel: Array | None = None) -> Array:
     if slide.kind == "conv":
         assert kernel is not None
         return _correlate(taps, slide.groups, kernel)
+    if slide.kind == "columns":
+        under = np.stack([*taps], 2)
+        return under.reshape(len(x), -1, *under.shape[3:])
     if slide.kind == "max":
         return functools.reduce(np.maximum, taps)
     return np.asarray(functools.reduce(np.add, taps) / _counts(x.shape[2:], slide))
@@ -155,23 +160,29 @@ def _counts(space: Sequence[int], slide: Slide) -> Array | float:
 # --- reading a window off a value -----------------------------------------------------------------
 
 
-def read_off(values: Sequence[Array], x: Array, guess: Slide, kernel: Array | None) -> Slide | None:
+def read_off(
+    values: Sequence[Array],
+    x: Array,
+    guess: Slide,
+    kernel: Array | None,
+    fills: tuple[Sequence[float], Sequence[float]] = ((), ()),
+) -> Slide | None:
     """The window that gives one of `values` from `x`: strides, pads, dilation, fill, count.
 
     Args:
         values: each (batch, out, *places).
         guess: its kind, size and groups are taken as they are, the rest tried first.
+        fills: numbers that padding may hold, before and after those that are usual.
     """
     values = [value for value in values if value.ndim == x.ndim and len(value) == len(x)]
     if kernel is not None and guess.groups == 1 and guess.kind == "conv":
         kernel, values = kernel[:_OUTPUTS], [value[:, :_OUTPUTS] for value in values]
-    if guess.kind in ("max", "mean", "pad"):
-        x, values = x[:, :_OUTPUTS], [value[:, :_OUTPUTS] for value in values]
-    x, values = x[:_BATCH], [value[:_BATCH] for value in values]
+    if kernel is not None:  # what a pool or padding holds may show in few places: all are held
+        x, values = x[:_BATCH], [value[:_BATCH] for value in values]
     if guess.kind == "transposed":
         found = (_read_transposed(value, x, guess, kernel) for value in values)
         return next((one for one in found if one is not None), None)
-    for tried in _variants(guess):
+    for tried in _variants(guess, fills):
         made: dict[Pads, Array] = {}
         for value in values:
             for one in _look_up(value, x, tried, kernel, made):
@@ -180,10 +191,11 @@ def read_off(values: Sequence[Array], x: Array, guess: Slide, kernel: Array | No
     return None
 
 
-def _variants(guess: Slide) -> Iterator[Slide]:
+def _variants(guess: Slide, fills: tuple[Sequence[float], Sequence[float]]) -> Iterator[Slide]:
     """Windows of other dilations, fillings and counts, the guess first."""
-    fills: dict[str, tuple[Fill, ...]] = {
+    usual: dict[str, tuple[Fill, ...]] = {
         "conv": (0.0, "reflect", "edge", "symmetric", "wrap"),
+        "columns": (0.0, "reflect", "edge", "symmetric", "wrap"),
         "max": (-np.inf, 0.0, "reflect", "symmetric", "wrap"),
         "mean": (0.0, "edge", "reflect", "symmetric"),
         "pad": (0.0, "reflect", "edge", "symmetric", "wrap"),
@@ -192,7 +204,7 @@ def _variants(guess: Slide) -> Iterator[Slide]:
     if guess.kind in ("mean", "pad") or all(k == 1 for k in guess.size):
         dilations = dilations[:1]
     counts = ("all", "inside", "padded") if guess.kind == "mean" else ("all",)
-    for fill in fills[guess.kind]:
+    for fill in dict.fromkeys((*fills[0], *usual[guess.kind], *fills[1])):
         for dilation in dict.fromkeys(dilations):
             for counted in counts if fill == 0.0 else ("all",):
                 yield replace(guess, dilation=dilation, fill=fill, counted=counted)
@@ -212,6 +224,10 @@ def _look_up(
         PLACES_LOOKED_UP * max(s, STRIDES_ASSUMED) + 2 * span
         for s, span in zip(tried.stride, tried.span, strict=True)
     ]
+    x, value = x[:_BATCH], value[:_BATCH]
+    if kernel is None:
+        of_each = math.prod(tried.size) if tried.kind == "columns" else 1
+        x, value = x[:, :_OUTPUTS], value[:, : _OUTPUTS * of_each]
     near = x if tried.fill == "wrap" or tried.kind == "pad" else x[_at(slice(n) for n in reach)]
     beyond = [
         span - 1 + PADDING_BEYOND + (max(m - n, 0) if tried.kind == "pad" else 0)
@@ -227,7 +243,8 @@ def _look_up(
     values = made[ample]
     wanted = value[_at(slice(n) for n in corner)]
     inner_only = tried.counted == "padded"
-    for start, stride in _where(values, wanted, tried.stride, inner_only):
+    middle = tuple(n // 2 for n in corner) if inner_only else _most(wanted, tried.fill)
+    for start, stride in _where(values, wanted, tried.stride, middle, inner_only):
         before = [beyond[axis] - at for axis, at in enumerate(start)]
         ends = zip(before, places, stride, tried.span, space, strict=True)
         pads = tuple((b, (count - 1) * step + span - n - b) for b, count, step, span, n in ends)
@@ -235,17 +252,17 @@ def _look_up(
 
 
 def _where(
-    values: Array, wanted: Array, guess: Sequence[int], inner_only: bool = False
+    values: Array, wanted: Array, guess: Sequence[int], middle: Places, inner_only: bool = False
 ) -> Iterator[tuple[Places, Places]]:
     """(start, stride) at which `wanted` is found in `values`.
 
     Args:
+        middle: the place that is looked up first.
         inner_only: whether only the places around the middle need to agree.
     """
     if values.shape[:2] != wanted.shape[:2] or not wanted.size:
         return
     count, space = wanted.shape[2:], values.shape[2:]
-    middle = tuple(n // 2 for n in count) if inner_only else _most(wanted)
     bound = ALIKE * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
 
     def strides(at: Places, axis: int) -> Iterator[int]:
@@ -258,10 +275,10 @@ def _where(
         for stride in dict.fromkeys((guess[axis], *STRIDES_TRIED)):
             there = tuple(p + sign * stride * (i == axis) for i, p in enumerate(at))
             if 0 <= there[axis] < space[axis]:
-                if np.abs(values[_at(there)] - wanted[_at(beside)]).max() <= bound:
+                if _apart(values[_at(there)], wanted[_at(beside)]).max() <= bound:
                     yield stride
 
-    distance = np.abs(values - wanted[_at(slice(m, m + 1) for m in middle)])
+    distance = _apart(values, wanted[_at(slice(m, m + 1) for m in middle)])
     starts = np.argwhere(distance.max(axis=(0, 1)) <= bound)
     for at in starts[:STARTS_TRIED].tolist():
         for stride in itertools.product(*(strides(at, axis) for axis in range(len(space)))):
@@ -274,9 +291,15 @@ def _where(
                 yield start, stride
 
 
-def _most(wanted: Array) -> tuple[int, ...]:
-    """The place whose numbers are largest: zeros, as a ReLU leaves them, are found anywhere."""
-    size = np.where(np.isfinite(wanted), np.abs(wanted), 0.0).sum((0, 1))
+def _apart(a: Array, b: Array) -> Array:
+    """How far numbers are apart; equal infinities are not."""
+    return np.where(a == b, 0.0, np.abs(a - b))
+
+
+def _most(wanted: Array, fill: Fill = 0.0) -> Places:
+    """The place farthest from what padding holds, or a ReLU leaves: that is found anywhere."""
+    level = fill if isinstance(fill, float) and np.isfinite(fill) else 0.0
+    size = np.where(np.isfinite(wanted), np.abs(wanted - level), 0.0).sum((0, 1))
     return tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
 
 
@@ -287,7 +310,7 @@ def _read_transposed(value: Array, x: Array, guess: Slide, kernel: Array | None)
         tried = replace(guess, stride=stride)
         whole = spread(x, tried, kernel)
         ample = pad(whole, tuple((PADDING_BEYOND + s,) * 2 for s in stride))
-        for start, _ in _where(ample, value, (1,) * rank):
+        for start, _ in _where(ample, value, (1,) * rank, _most(value)):
             before = [at - PADDING_BEYOND - s for at, s in zip(start, stride, strict=True)]
             ends = zip(before, whole.shape[2:], value.shape[2:], strict=True)
             return replace(tried, pads=tuple((b, n - b - count) for b, n, count in ends))

@@ -39,6 +39,7 @@ from parity.tape import Array
 Parameters = Mapping[str, tuple[Any, Any]]  # the reference's and the candidate's
 
 # Only to save time: without one of these nothing takes a mean or a root.
+_ROOTS = {0.5, 1.0}  # powers of a sum over all channels that other norms divide by
 _STATISTICAL = (
     NORMS
     | DIVISIONS
@@ -95,7 +96,8 @@ def local_response(case: Case) -> Iterator[Explanation]:
     if reference is None or candidate is None or reference.axis != candidate.axis:
         return
     length = case.first.x.shape[reference.axis]
-    if min(reference.size, candidate.size) >= 2 * length - 1:
+    powers = {reference.beta, candidate.beta}
+    if min(reference.size, candidate.size) >= 2 * length - 1 and powers <= _ROOTS:
         return  # each takes in all: that is no local norm
     pairs = {
         name: (getattr(reference, name), getattr(candidate, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,17 +12,22 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, cause
-from parity.diagnosis.causes._arrange import alike
 from parity.diagnosis.causes._context import channel_axis
 from parity.diagnosis.causes._sides import CaseSide, sides
-from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
-from parity.diagnosis.causes._weights import same, with_leaves
-from parity.diagnosis.causes._window_sites import WindowSite, site_of
+from parity.diagnosis.causes._weights import same
+from parity.diagnosis.causes._window_results import (
+    channels_first,
+    hidden,
+    target_of,
+    with_rank,
+    with_result,
+    without_bias,
+)
+from parity.diagnosis.causes._window_sites import WindowSite, fills_of, site_of
 from parity.diagnosis.causes._windows import Slide, read_off, slid
+from parity.diagnosis.causes.combinators import all_that_fit
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
-
-_NO_RESULT = np.empty(0)
 
 
 @cause(
@@ -38,9 +44,9 @@ def windows(case: Case) -> Iterator[Explanation]:
         filling from the reference's input and weights, gives the candidate's value, and with the
         reference's the reference's.
     """
-    sites = [site_of(side) for side in sides(case)]
+    both = sides(case)
     seen: set[tuple[str, int]] = set()
-    for source in sites:
+    for source in map(site_of, both):
         if source is None:
             continue
         x = _base(source, case.first)
@@ -48,20 +54,26 @@ def windows(case: Case) -> Iterator[Explanation]:
         if known in seen:
             continue  # the same input: only what is padded on one side shows more on the other
         seen.add(known)
-        found = [
-            _slide_of(side, site, source, x) for side, site in zip(sides(case), sites, strict=True)
-        ]
-        if found[0] is None or found[1] is None:
+        sites = [site_of(side, {source.slide.kind}) for side in both]
+        reference, candidate = (
+            _slide_of(side, site, source, x) for side, site in zip(both, sites, strict=True)
+        )
+        if reference is None or candidate is None:
             continue
-        explained = _difference(found[0], found[1], sites, x.shape[2:])
+        explained = _difference(reference, candidate, sites, x.shape[2:])
         if explained is None:
             continue
-        target = _target(case, sites[0], source, found[0], x)
-        candidate, reference = (
-            partial(_predicted, case, source, target, slide, source.kernel)
-            for slide in (found[1], found[0])
-        )
-        yield replace(explained, candidate=candidate, reference=reference)
+        proposals = []
+        for side, site, slide in zip(both, sites, (reference, candidate), strict=True):
+            target = target_of(side, site, source, slide, x)
+            if target is not None or not side.is_candidate:
+                predict = partial(_predicted, source, target, source.kernel)
+                predictions = partial(predict, candidate), partial(predict, reference)
+                proposals.append(
+                    replace(explained, candidate=predictions[0], reference=predictions[1])
+                )
+        # what follows in the reference may take no image of the candidate's size
+        yield next(all_that_fit(case, proposals), proposals[0])
         return
 
 
@@ -73,34 +85,48 @@ def groups(case: Case) -> Iterator[Explanation]:
     Proof: the convolution computed anew with the candidate's groups, and the reference's kernel
         repeated (or cut) to fit them, gives the candidate's value.
     """
-    reference, candidate = (site_of(side) for side in sides(case))
-    if reference is None or candidate is None:
+    both = sides(case)
+    sites = [site_of(side, {"conv"}) for side in both]
+    source = sites[0] or sites[1]
+    if source is None or source.kernel is None:
         return
-    numbers = reference.slide.groups, candidate.slide.groups
-    if numbers[0] == numbers[1] or {reference.slide.kind, candidate.slide.kind} != {"conv"}:
+    x = _base(source, case.first)
+    kernels = (_kernels(*one, source) for one in zip(both, sites, strict=True))
+    for kernel, other in itertools.product(*kernels):
+        numbers = x.shape[1] // kernel.shape[1], x.shape[1] // other.shape[1]
+        if numbers[0] == numbers[1] or not _begins_alike(kernel, other):
+            continue
+        own = replace(source, kernel=kernel, slide=replace(source.slide, groups=numbers[0]))
+        slide = _slide_of(both[0], sites[0], own, x)
+        if slide is None:
+            continue
+        predict = partial(_predicted, own, target_of(both[0], sites[0], own, slide, x))
+        text = f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels"
+        yield Explanation(
+            "groups",
+            f"{text}; the reference has {numbers[0]}",
+            partial(predict, other, replace(slide, groups=numbers[1])),
+            partial(predict, kernel, slide),
+            {"groups": numbers},
+            Edit((), ("groups", "group"), repr(numbers[0])),
+        )
         return
-    if not _begins_alike(reference.kernel, candidate.kernel):
-        return
-    x = _base(reference, case.first)
-    slide = _slide_of(reference.side, reference, reference, x)
-    if slide is None:
-        return
-    target = _target(case, reference, reference, slide, x)
-    other = replace(slide, groups=numbers[1])
-    yield Explanation(
-        "groups",
-        f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels; the reference has {numbers[0]}",
-        partial(_predicted, case, reference, target, other, candidate.kernel),
-        partial(_predicted, case, reference, target, slide, reference.kernel),
-        {"groups": numbers},
-        Edit((), ("groups", "group"), repr(numbers[0])),
-    )
 
 
-def _begins_alike(one: Array | None, other: Array | None) -> bool:
+def _kernels(side: CaseSide, site: WindowSite | None, source: WindowSite) -> list[Array]:
+    """The kernel of a side's convolution; of a mere product what may be one, (out, in, *size)."""
+    assert source.kernel is not None
+    if site is not None:
+        return [] if site.kernel is None else [site.kernel]
+    out, _, *size = source.kernel.shape
+    axes = tuple(range(source.kernel.ndim))
+    leaves = [leaf.array for leaf in side.view.leaves if leaf.array.ndim == len(axes)]
+    laid = (leaf.transpose(order) for leaf in leaves for order in (axes, axes[:-3:-1] + axes[:-2]))
+    return [one for one in laid if one.shape == (out, one.shape[1], *size)]
+
+
+def _begins_alike(one: Array, other: Array) -> bool:
     """Whether of two kernels one is the other repeated along its input channels, or begins so."""
-    if one is None or other is None:
-        return False
     wide, narrow = sorted((one, other), key=lambda kernel: -kernel.shape[1])
     channels = narrow.shape[1]
     return wide.shape[1] % channels == 0 and same(narrow, wide[:, :channels])
@@ -132,7 +158,7 @@ def _difference(
         return tuple(one[i] for i in shown), tuple(other[i] for i in shown)
 
     steps = {
-        "dilation": pair(reference.dilation, candidate.dilation),
+        "dilation": pair(*(_felt_dilation(one) for one in both)),
         "stride": pair(reference.stride, candidate.stride),
         "padding": pair(*(_stated(*one, space) for one in zip(both, sites, strict=True))),
     }
@@ -158,6 +184,11 @@ def _difference(
             Edit((), ("count_include_pad",), repr(reference.counted != "inside")),
         )
     return None
+
+
+def _felt_dilation(slide: Slide) -> tuple[int, ...]:
+    """The dilation where it makes a difference: a single place is not spread."""
+    return tuple(d if k > 1 else 1 for d, k in zip(slide.dilation, slide.size, strict=True))
 
 
 def _difference_of_pads(
@@ -214,49 +245,13 @@ def _slide_of(
     own, ones = (site or source).slide, (1,) * (x.ndim - 2)  # further axes are the first
     stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
     guess = replace(source.slide, stride=stride, dilation=dilation)
-    fitting = (_with_rank(value, x.ndim) for value in _observed(side, site, source))
-    found = read_off([one for one in fitting if one is not None], x, guess, source.kernel)
-    if found is not None or source.kernel is None or not _is_hidden(site):
+    fitting = (with_rank(value, x.ndim) for value in _observed(side, site, source))
+    observed, fills = [one for one in fitting if one is not None], fills_of(side, site)
+    found = read_off(observed, x, guess, source.kernel, fills)
+    if found is not None or not (site is None or site.is_hidden):
         return found
-    return read_off([array for _, array in _hidden(side, source)], x, guess, source.kernel)
-
-
-def _is_hidden(site: WindowSite | None) -> bool:
-    """Whether a convolution is computed by a product, so that its result is to be looked for."""
-    return site is None or site.op.word == "columns"
-
-
-def _hidden(side: CaseSide, source: WindowSite) -> Iterator[tuple[WindowSite, Array]]:
-    """The values of a side's region that may be a convolution's result: channels first, no bias.
-
-    Those with as many channels as the kernel gives.
-    """
-    assert source.kernel is not None
-    inside = (inside_candidate if side.is_candidate else inside_reference)(side.case)
-    out, rank = len(source.kernel), len(source.slide.size) + 2
-    biases = [leaf.array for leaf in inside.view.leaves if leaf.array.shape == (out,)]
-    for value in inside.computed:
-        array = inside.array(value)
-        for last in (False, True):
-            if array.ndim != rank or array.shape[-1 if last else 1] != out:
-                continue
-            result = _channels_first(array, last)
-            for bias in (None, *biases):
-                site = replace(source, side=side, at=value, channels_last=last, bias=bias)
-                yield site, _without_bias(result, bias)
-
-
-def _target(
-    case: Case, site: WindowSite | None, source: WindowSite, slide: Slide, x: Array
-) -> WindowSite | None:
-    """Where in the reference's region the result stands, to be replaced."""
-    if site is not None and not _is_hidden(site):
-        return site if site.slide.kind == source.slide.kind else None
-    if source.kernel is None:
-        return None
-    made = slid(x, slide, source.kernel)
-    hidden = _hidden(sides(case)[0], source)
-    return next((one for one, array in hidden if alike(array, made)), None)
+    arrays = [array for _, array in hidden(side, site, source, x)]
+    return read_off(arrays, x, guess, source.kernel, fills)
 
 
 def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> Iterator[Array]:
@@ -265,45 +260,35 @@ def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> It
     if site is not None:
         (result,) = side.values(case.first.given, [site.at])
         if result.ndim == len(site.slide.size) + 2:
-            yield _without_bias(_channels_first(result, site.channels_last), site.bias)
+            yield without_bias(channels_first(result, site.channels_last, site.slide), site.bias)
     end = side.end(case.first)
     last = channel_axis(case.reference, end.ndim) == end.ndim - 1
     if source.side.is_candidate and not side.is_candidate and case.order is not None:
         end, last = case.order.apply(end), source.channels_last
     if end.ndim < 3:
         return
-    end = _channels_first(end, last)
+    end = channels_first(end, last, source.slide)
     leaves = (leaf.array for leaf in side.view.leaves if leaf.array.dtype.kind == "f")
     for bias in (None, *leaves):
         if bias is None or bias.shape == (end.shape[1],):
-            yield _without_bias(end, bias)
+            yield without_bias(end, bias)
 
 
 def _predicted(
-    case: Case,
     source: WindowSite,
     target: WindowSite | None,
-    slide: Slide,
     kernel: Array | None,
+    slide: Slide,
     trial: Trial,
 ) -> Array:
-    """What the reference's operations give with the result computed anew.
+    """What a side's operations give with the result computed anew.
 
     Args:
         source: whose input and kernel it is computed from.
-        target: the reference's; None where other operations compute it, up to the end.
+        target: where it stands; None where other operations compute the reference's, up to the end.
     """
     result = slid(_base(source, trial), slide, kernel)
-    if target is None:
-        return _as_end(source, result)
-    fitting = _with_rank(result, len(target.slide.size) + 2)
-    if fitting is None:
-        return _NO_RESULT
-    if target.bias is not None:
-        fitting = _without_bias(fitting, -target.bias)
-    if target.channels_last:
-        fitting = np.moveaxis(fitting, 1, -1)
-    return with_leaves(case, {target.at: np.ascontiguousarray(fitting)})(trial)
+    return _as_end(source, result) if target is None else with_result(target, result, trial)
 
 
 def _as_end(source: WindowSite, result: Array) -> Array:
@@ -318,22 +303,5 @@ def _as_end(source: WindowSite, result: Array) -> Array:
 
 
 def _base(site: WindowSite, trial: Trial) -> Array:
-    return _channels_first(site.side.values(trial.given, [site.base])[0], site.channels_last)
-
-
-def _channels_first(array: Array, last: bool) -> Array:
-    return np.moveaxis(array, -1, 1) if last else array
-
-
-def _without_bias(array: Array, bias: Array | None) -> Array:
-    return array if bias is None else array - bias.reshape(-1, *(1 for _ in array.shape[2:]))
-
-
-def _with_rank(array: Array, rank: int) -> Array | None:
-    """The same with axes of length 1 before the others of space, or without them."""
-    if array.ndim < rank:
-        return array.reshape(*array.shape[:2], *(1,) * (rank - array.ndim), *array.shape[2:])
-    extra = array.ndim - rank
-    if any(n != 1 for n in array.shape[2 : 2 + extra]):
-        return None
-    return array.reshape(*array.shape[:2], *array.shape[2 + extra :])
+    (array,) = site.side.values(trial.given, [site.base])
+    return np.moveaxis(array, -1, 1) if site.channels_last else array

@@ -41,6 +41,28 @@ def test_kernels_in_another_order(kernel, expected):
     assert kind(conv(KERNEL), conv(kernel), IMAGES) == expected
 
 
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (KERNEL[:, :, ::-1, ::-1], "kernel-flipped"),
+        (KERNEL.swapaxes(2, 3), "spatial-swap"),
+        (KERNEL[:, ::-1], "channel-order"),
+    ],
+)
+def test_kernels_of_columns_in_another_order(kernel, expected):
+    def by_columns(kernel):
+        flat = torch.from_numpy(np.ascontiguousarray(kernel))
+        return lambda x: F.relu(flat.flatten(1) @ F.unfold(torch.tanh(x), (3, 3))) * 2
+
+    assert kind(by_columns(KERNEL), by_columns(kernel), IMAGES) == expected
+
+
+def test_a_reshaped_kernel_of_groups_is_not_a_depthwise_one():
+    right = values(6, 2, 3, 2)
+    wrong = right.transpose(2, 3, 1, 0).reshape(right.shape)
+    assert kind(conv(right, groups=2), conv(wrong, groups=2), IMAGES) == "weight-reshaped"
+
+
 def test_a_square_weight_that_is_not_transposed():
     assert kind(dense(SQUARE), dense(SQUARE.T), ROWS) == "weight-not-transposed"
 

@@ -141,6 +141,15 @@ def test_local_response():
         assert cause.parameters == {name: pytest.approx(pair)}
 
 
+def test_a_local_response_whose_windows_hold_all_channels():
+    def local(alpha, beta=0.75):
+        return lambda x: F.local_response_norm(x, 5, alpha, beta).sin()
+
+    few = IMAGES[:, :3]
+    assert kind(local(0.3), local(0.9), few) == "lrn-parameters"
+    assert kind(local(0.3, 0.5), local(0.9, 0.5), few) != "lrn-parameters"
+
+
 def test_other_things_are_not_named():
     norms = {
         "norm-epsilon", "norm-epsilon-placement", "norm-axis", "norm-affine-missing",

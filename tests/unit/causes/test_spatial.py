@@ -35,6 +35,7 @@ def pool(function, **options):
         (conv(padding=2, dilation=2), "dilation", {"dilation": ((1, 1), (2, 2))}),
         (conv((1, 1, 1, 1), "reflect"), "padding-value", {"value": (0.0, "reflect")}),
         (conv((1, 1, 1, 1), "replicate"), "padding-value", {"value": (0.0, "edge")}),
+        (conv((1, 1, 1, 1), value=1.0), "padding-value", {"value": (0.0, 1.0)}),
         (
             conv((2, 0, 0, 2)),
             "padding-asymmetry",
@@ -97,6 +98,39 @@ def test_pools(reference, candidate, expected):
     )  # windows without a positive number too
 
 
+@pytest.mark.parametrize("fills", [(0.0, 1.5), (-torch.inf, 0.0)])
+def test_padding_alone_holds_another_number(fills):
+    """Above all numbers of the image, so that the largest of what is padded are its border."""
+
+    def padded(fill):
+        return lambda x: F.max_pool2d(F.pad(torch.tanh(x), (1, 2, 0, 1), value=fill), 3, 2) * 2
+
+    cause = cause_of(*map(padded, fills), IMAGES)
+    assert (cause.kind, cause.parameters) == (
+        "padding-value",
+        {"value": tuple(one if np.isfinite(one) else str(one) for one in fills)},
+    )
+
+
+def test_zeros_around_a_pool_that_show_in_one_of_many_images():
+    images = np.abs(np.tile(IMAGES, (3, 1, 1, 1)))
+    images[-1] *= -1
+    reference = pool(F.max_pool2d, kernel_size=3, stride=2, padding=1)
+    candidate = pool(lambda x: F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2))
+    assert kind(reference, candidate, images) == "padding-value"
+
+
+def test_a_pool_of_positive_numbers_has_the_padding_that_is_written():
+    """On the user's inputs nothing and zeros around the image are alike."""
+
+    def positive(by):
+        return lambda x: by(torch.sigmoid(x)).sum((2, 3)) * 2
+
+    floor = positive(lambda x: F.max_pool2d(x, 3, 2))
+    ceiling = positive(lambda x: F.max_pool2d(F.pad(x, (0, 1, 0, 1)), 3, 2))
+    assert kind(floor, ceiling, IMAGES) == kind(ceiling, floor, IMAGES) == "pool-ceil"
+
+
 def test_a_transposed_convolution_cut_elsewhere():
     kernel = tensor(values(4, 5, 3, 3))
 
@@ -118,6 +152,41 @@ def test_groups_of_a_repeated_kernel():
     candidate = conv(kernel=tensor(np.tile(narrow, (1, 2, 1, 1))))
     cause = cause_of(reference, candidate, IMAGES)
     assert (cause.kind, cause.parameters) == ("groups", {"groups": (2, 1)})
+
+
+def test_groups_of_a_mere_product():
+    narrow = values(6, 2, 1, 1)
+    wide = tensor(np.tile(narrow, (1, 2, 1, 1)))
+
+    def by_product(x):
+        return F.relu(torch.tensordot(torch.tanh(x), wide.flatten(1), ([1], [1]))).mean((1, 2))
+
+    grouped = conv(kernel=tensor(narrow), groups=2)
+    cause = cause_of(grouped, by_product, IMAGES)
+    assert (cause.kind, cause.parameters) == ("groups", {"groups": (2, 1)})
+    cause = cause_of(by_product, grouped, IMAGES)
+    assert (cause.kind, cause.parameters) == ("groups", {"groups": (1, 2)})
+
+
+def test_a_single_place_has_no_dilation():
+    kernel = tensor(values(5, 4, 1, 1))
+    cause = cause_of(conv(kernel=kernel), conv(kernel=kernel, padding=1, dilation=2), IMAGES)
+    assert (cause.kind, [*cause.parameters]) == ("padding-size", ["padding"])
+
+
+def test_what_follows_takes_one_size_of_images_alone():
+    def reshaped(x):
+        return F.relu(F.conv2d(torch.tanh(x), KERNEL, padding=1)).view(3, 5, 168).mean(2)
+
+    assert kind(reshaped, conv(), IMAGES) == kind(conv(), reshaped, IMAGES) == "padding-size"
+
+
+def test_a_pool_written_by_hand():
+    def by_hand(x):
+        return torch.tanh(x).unfold(2, 3, 2).unfold(3, 3, 2).amax((4, 5)).sum((2, 3)) * 2
+
+    ceiling = pool(F.max_pool2d, kernel_size=3, stride=2, ceil_mode=True)
+    assert kind(ceiling, by_hand, IMAGES) == kind(by_hand, ceiling, IMAGES) == "pool-ceil"
 
 
 def test_other_weights_and_other_padding_at_once_are_not_one_cause():
@@ -188,6 +257,26 @@ def by_columns(before=(0, 0, 0, 0), **options):
 )
 def test_a_convolution_by_columns(reference, candidate, expected):
     assert kind(reference, candidate, IMAGES) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        (by_columns((1, 1, 1, 1)), conv((2, 0, 0, 2)), "padding-asymmetry"),
+        (by_columns((1, 1, 1, 1)), conv(padding=2, dilation=2), "dilation"),
+        (conv((2, 0, 0, 2)), by_columns((1, 1, 1, 1)), "padding-asymmetry"),
+    ],
+)
+def test_rows_for_windows_that_are_no_images_again(reference, candidate, expected):
+    assert kind(reference, candidate, IMAGES) == expected
+
+
+def test_columns_alone():
+    def columns(pad, dilation):
+        return lambda x: F.unfold(torch.tanh(x), 3, dilation, pad).cumsum(1)
+
+    cause = cause_of(columns(1, 1), columns(2, 2), IMAGES)
+    assert (cause.kind, cause.parameters["dilation"]) == ("dilation", ((1, 1), (2, 2)))
 
 
 def test_other_weights_by_columns_are_no_window():
