@@ -27,7 +27,7 @@ from parity.tape import Array
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout"),
+    *("softmax", "reduction", "dueling", "distributional", "weight_layout", "layout", "regrouped"),
     *("shifts", "input_order", "spatial", "crops", "norm", "spread", "batch_statistics"),
     *("activation", "biases", "weights", "recurrent", "recurrent_steps", "unrolled_rnn"),
     *("fused_rnn", "attention", "fused_attention", "positions", "resize", "dropout", "inputs"),
