@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,11 +25,12 @@ from parity.diagnosis.causes._context import (
     trades_channels,
 )
 from parity.diagnosis.causes._limits import LAYOUTS_TRIED, SPLITS_TRIED
+from parity.diagnosis.causes._read import is_whole, root_of, shown
 from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.matching.axis_order import orders
-from parity.tape import Array, Tape
+from parity.tape import Array
 
 _SUBJECTS = {
     "pixel-shuffle-order": "pixels and channels are split in another order",
@@ -78,7 +79,7 @@ def arranged_by_each(case: Case) -> Iterator[Explanation]:
     (root,) = roots
     reference, candidate = _ends(case, root)
     size = case.first.given[root].size
-    if not (_is_whole(reference, size) and _is_whole(candidate, size)):
+    if not (is_whole(reference, size) and is_whole(candidate, size)):
         return
     if Source(root, reference).order(candidate) is not None:
         return  # an order of the reference's value
@@ -143,7 +144,7 @@ def _reading(case: Case, indices: Mapping[int, Array]) -> Callable[[Trial, Form]
 def _rearranged(case: Case, root: int) -> Iterator[Array]:
     """Orders in which the candidate's moves give the shapes that the reference's moves give."""
     x = case.first.given[root]
-    own, others = (_shown(case, root, as_candidate).values() for as_candidate in (False, True))
+    own, others = (shown(case, root, as_candidate).values() for as_candidate in (False, True))
     found: list[Array] = []
     for index, there in itertools.product(own, others):
         for laid in itertools.islice(_laid_alike(there, index.shape), LAYOUTS_TRIED):
@@ -151,7 +152,7 @@ def _rearranged(case: Case, root: int) -> Iterator[Array]:
             order[index.ravel()] = laid.ravel()
             if not any(np.array_equal(order, one) for one in (np.arange(x.size), *found)):
                 found.append(order)
-    read = [value for value in case.candidate_entering if _root(case, value) == root]
+    read = [value for value in case.candidate_entering if root_of(case, value) == root]
     for index in (order.reshape(x.shape) for order in found):
         exchanged = axes_exchanged(index)
         if len(exchanged) == x.ndim or any(
@@ -168,32 +169,6 @@ def _laid_alike(array: Array, shape: tuple[int, ...]) -> Iterator[Array]:
         yield order.revert(array, shape)
 
 
-def _shown(case: Case, root: int, as_candidate: bool) -> dict[int, Array]:
-    """Where a side's moves put the elements of a value before operations compute with them."""
-    view = case.candidate if as_candidate else case.reference
-    x = case.first.given[root]
-    starts = {v for v in case.candidate_entering if _root(case, v) == root}
-    starts = starts if as_candidate else {root}
-    read = dict.fromkeys(value for op in view.computing for value in op.inputs)
-    chains = [list(_moves_behind(view.tape, value, starts)) for value in read]
-    values = dict.fromkeys(value for chain in chains if starts & {*chain} for value in chain)
-    places = np.arange(x.size, dtype=np.float64).reshape(x.shape)
-    run = case.candidate_values if as_candidate else case.reference_values
-    arrays = run({**case.first.given, root: places}, values)
-    indices = {v: one.astype(np.int64) for v, one in zip(values, arrays, strict=True)}
-    return {v: index for v, index in indices.items() if _is_whole(index, x.size)}
-
-
-def _moves_behind(tape: Tape, value: int, starts: Collection[int]) -> Iterator[int]:
-    """A value, and what it was before each of the moves, back to one of some values."""
-    while True:
-        yield value
-        op = tape.producer(value)
-        if value in starts or op is None or op.role != "move" or not op.inputs:
-            return
-        value = op.inputs[0]
-
-
 def _kind(case: Case, read_moved: Sequence[int] = ()) -> str | None:
     """What an order is called, by what is arranged; `read_moved` are values that are read."""
     words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
@@ -202,7 +177,7 @@ def _kind(case: Case, read_moved: Sequence[int] = ()) -> str | None:
     if words & SHUFFLES or reshapes_images(case):
         return "pixel-shuffle-order"
     for root, as_candidate in itertools.product(read_moved, (False, True)):
-        indices = _shown(case, root, as_candidate).values()
+        indices = shown(case, root, as_candidate).values()
         if trades_channels([case.first.given[root].shape, *(one.shape for one in indices)]):
             return "pixel-shuffle-order"
     if flattened(case) or (read > rank and near_images(case)):
@@ -220,23 +195,13 @@ def _ends(case: Case, root: int) -> tuple[Array, Array]:
     return trial.reference.astype(np.int64), trial.candidate.astype(np.int64)
 
 
-def _is_whole(index: Array, size: int) -> bool:
-    return index.size == size > 1 and np.array_equal(np.sort(index, axis=None), np.arange(size))
-
-
-def _root(case: Case, value: int) -> int | None:
-    """The value of a trial that an input of the candidate's region is, but for moves."""
-    partner = case.partners.get(value)
-    return None if partner is None else case.reference.tape.before_moves(partner)
-
-
 def _layouts(case: Case, root: int) -> Iterator[Source]:
     """A value as a trial gives it, and as the candidate reads it."""
     x = case.first.given[root]
     places = np.arange(x.size).reshape(x.shape)
     yield Source(root, places)
     given = {**case.first.given, root: places.astype(np.float64)}
-    read = [value for value in case.candidate_entering if _root(case, value) == root]
+    read = [value for value in case.candidate_entering if root_of(case, value) == root]
     for array in case.candidate_values(given, read):
-        if _is_whole(index := array.astype(np.int64), x.size):
+        if is_whole(index := array.astype(np.int64), x.size):
             yield Source(root, index)
