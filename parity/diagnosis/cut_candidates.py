@@ -114,18 +114,29 @@ class CutCandidates:
         return found[: limits.FEW_CUT_TRIES]
 
     def _where_it_was_swapped(self, value: int) -> Pair | None:
-        """The first of the moves behind a value after which axes of one length lie otherwise."""
-        first = None
+        """The first of the moves behind a value after which axes of one length lie otherwise.
+
+        What is computed of one value and keeps its shape, as a multiple, lies as that one does:
+        behind it the moves count if they begin where the axes still lie alike.
+        """
+        first, computed, tape = None, False, self.candidate.tape
         while True:
             pair = self.found.pairs.get(value)
-            op = self.candidate.tape.producer(value)
+            op = tape.producer(value)
             if pair is None or pair.order.stable or value in self.found.injected:
                 return first
-            if op is None or op.static or op.role != "move":
-                return first
+            if op is None or op.static:
+                break
+            if op.role != "move":
+                live = [one for one in op.inputs if tape.is_live(one)]
+                if [tape.values[one].shape for one in live] != [tape.values[value].shape]:
+                    break
+                value, computed = live[0], True
+                continue
             if not self.scene.is_settled(self.candidate, value):
-                return first
+                break
             first, value = pair, op.inputs[0]
+        return None if computed else first
 
     def _measure(self, walk: SideWalk) -> list[int]:
         """The unsettled values, after it is noted how far and from what they were computed."""

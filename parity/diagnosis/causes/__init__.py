@@ -28,7 +28,7 @@ from parity.tape import Array, Op
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
     *("softmax", "softmax_within", "reduction", "dueling", "distributional"),
-    *("weight_layout", "layout", "shifts", "input_order", "spatial", "crops"),
+    *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),

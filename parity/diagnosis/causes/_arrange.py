@@ -63,7 +63,7 @@ class AxisOrder:
     @property
     def split(self) -> Arrangement | None:
         """How the axis is split and its parts are permuted; None if the order is no such thing."""
-        found = _of_index(np.array(self.order), np.ones(len(self.order), bool), (len(self.order),))
+        found = of_index(np.array(self.order), np.ones(len(self.order), bool), (len(self.order),))
         return found if found is not None and len(found.fine) > 1 else None
 
     @property
@@ -100,7 +100,7 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
             if moved is not None:
                 return moved
     found = _index_of(source, target)
-    order = None if found is None else _of_index(*found, target.shape)
+    order = None if found is None else of_index(*found, target.shape)
     # of equal values any may be meant: the arrays themselves decide
     return order if order is not None and alike(order(source), target) else None
 
@@ -150,7 +150,7 @@ def _of_one_axis(source: Array, target: Array, axis: int) -> AxisOrder | None:
     return found if alike(found(source), target) else None
 
 
-def _of_index(index: Array, sure: Array, shape: tuple[int, ...]) -> Arrangement | None:
+def of_index(index: Array, sure: Array, shape: tuple[int, ...]) -> Arrangement | None:
     """The splits and permutations that give an index where it is `sure`; None if none do."""
     digits: list[tuple[int, int]] = []  # (length, stride) of the result's axes
     while index.size > 1:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import numpy as np
 
 from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
@@ -16,6 +18,7 @@ from parity.tape import Array, Op, Replay, Tape
 
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
+SHUFFLES = {"depth_to_space", "space_to_depth"}
 _EXCHANGED = ([1, 3, 2], [2, 1, 3], [3, 2, 1])  # places of the axes behind the first
 
 
@@ -55,7 +58,12 @@ def reshapes_images(case: Case) -> bool:
         if all(op.role == "move" for op in view.ops):
             shapes.extend(x.shape for x in case.first.given.values())
         shapes.extend(view.tape.values[value].shape for value in moved_on(view))
-    images = [shape for shape in shapes if len(shape) == 4]
+    return trades_channels(shapes)
+
+
+def trades_channels(shapes: Iterable[tuple[int, ...]]) -> bool:
+    """Whether images among the shapes of one value hold as many numbers in other lengths."""
+    images = [shape for shape in shapes if len(shape) == 4 and 1 not in shape[1:]]
     return (
         len({math.prod(shape) for shape in images})
         == 1
@@ -64,10 +72,11 @@ def reshapes_images(case: Case) -> bool:
 
 
 def moved_on(view: RegionView) -> list[int]:
-    """The end of a region, and what mere moves make of it."""
+    """The end of a region, and what mere moves make of all of it: nothing is cut or padded."""
+    values, size = view.tape.values, view.value.size
 
     def moves(op: Op) -> bool:
-        return op.role == "move" and len(op.inputs) == 1
+        return op.role == "move" and len(op.inputs) == 1 and values[op.outputs[0]].size == size
 
     reading = view.tape.graph.readers_onward([view.end], moves)
     return [view.end, *(value for op in reading if moves(op) for value in op.outputs)]
@@ -79,8 +88,7 @@ def attends(case: Case, readers: int = 4) -> bool:
         for op in (*view.ops, *(view.readers(readers) if readers else ())):
             if op.word not in _ATTENDING:
                 continue
-            computed = [v for v in op.inputs if (p := view.tape.producer(v)) and not p.static]
-            if len(computed) > 1:
+            if sum(map(view.tape.is_live, op.inputs)) > 1:
                 return True
     return False
 
@@ -193,3 +201,22 @@ def permutations(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for order in itertools.permutations(axes):
             if order != axes and tuple(shape[axis] for axis in order) == shape:
                 yield order
+
+
+def axes_exchanged(index: Array) -> set[int]:
+    """The axes that an index of places permutes whole; all of them if it does more than that."""
+    places = np.arange(index.size).reshape(index.shape)
+    for axes in permutations(index.shape):
+        if np.array_equal(places.transpose(axes), index):
+            return {axis for i, axis in enumerate(axes) if axis != i}
+    return set(range(index.ndim))
+
+
+def splits_heads(
+    case: Case, shape: tuple[int, ...], exchanged: set[int], tape: Tape, value: int
+) -> bool:
+    """Whether two axes that change places before attention were one, which moves split in two."""
+    lengths = [shape[axis] for axis in exchanged]
+    if len(shape) != 4 or len(lengths) != 2 or not attends(case):
+        return False
+    return math.prod(lengths) in tape.values[tape.before_moves(value)].shape

@@ -18,6 +18,7 @@ from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
+from parity.diagnosis.causes._read import feature_orders
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
@@ -59,11 +60,13 @@ class Change:
 @lru_cache(maxsize=2)
 def changes(case: Case) -> tuple[Change, ...]:
     """The fewest weights that, replaced by the candidate's, make the reference give its value."""
+    orders_of_rows = list(feature_orders(case))
     for reference, candidate in (
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
         (read(case, False), read(case, True)),
     ):
-        for tried in itertools.islice(_combinations(reference, candidate), CHANGES_TRIED):
+        sets = _combinations(reference, candidate, orders_of_rows)
+        for tried in itertools.islice(sets, CHANGES_TRIED):
             if gives(case, with_changes(case, tried)):
                 return tried
     return ()
@@ -327,13 +330,13 @@ def read(case: Case, as_candidate: bool) -> list[LeafView]:
 
 
 def _combinations(
-    reference: Sequence[LeafView], candidate: Sequence[LeafView]
+    reference: Sequence[LeafView], candidate: Sequence[LeafView], orders_of_rows: Sequence[Array]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
     options = []
     for leaf in reference:
         check()  # of hundreds of weights each is held against all others
-        if found := _options(leaf, _free_for(leaf, reference, candidate)):
+        if found := _options(leaf, _free_for(leaf, reference, candidate), orders_of_rows):
             options.append(found)
     for count in range(1, min(len(options), WEIGHTS_CHANGED) + 1):
         for chosen in itertools.combinations(options, count):
@@ -359,7 +362,9 @@ def _free_for(
     return [one for one in alike if is_free(bag(one.array))] or alike
 
 
-def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
+def _options(
+    leaf: LeafView, candidate: Sequence[LeafView], orders_of_rows: Sequence[Array]
+) -> list[Change]:
     """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
     if not candidate:
         return []
@@ -370,9 +375,20 @@ def _options(leaf: LeafView, candidate: Sequence[LeafView]) -> list[Change]:
     found: list[Array] = []
     for order in itertools.islice(orders(leaf.array.shape, other.array.shape), LAYOUTS_TRIED):
         laid = order.revert(other.array, leaf.array.shape)
-        if not same(leaf.array, laid) and not any(np.array_equal(laid, one) for one in found):
-            found.append(laid)
-    return [Change(leaf, other, laid) for laid in found]
+        if same(leaf.array, laid):
+            continue
+        for now in (laid, *_in_reference_rows(laid, orders_of_rows)):
+            if not any(np.array_equal(now, one) for one in found):
+                found.append(now)
+    return [Change(leaf, other, now) for now in found if not same(leaf.array, now)]
+
+
+def _in_reference_rows(weight: Array, orders_of_rows: Sequence[Array]) -> Iterator[Array]:
+    """A weight of features that the candidate reads in another order, in the reference's order."""
+    for order in orders_of_rows:
+        for axis, length in enumerate(weight.shape):
+            if length == order.size:
+                yield np.take(weight, np.argsort(order), axis)
 
 
 def _unlike(own: Array, other: Array) -> float:

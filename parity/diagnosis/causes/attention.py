@@ -16,7 +16,9 @@ from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._limits import HIDDEN, OPS_TO_A_PRODUCT
 from parity.diagnosis.causes._masks import is_mask_of, masks_of
 from parity.diagnosis.causes._sides import sides
+from parity.diagnosis.causes._substitution import fits
 from parity.diagnosis.causes._weights import gives, with_leaves
+from parity.diagnosis.causes.combinators import fix
 from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
@@ -27,15 +29,15 @@ from parity.tape import Array, Op, Tape
 # --- scale ----------------------------------------------------------------------------------------
 
 
-@cause("attention-scale")
+@cause("attention-scale", enclosures=True)
 def attention_scale(case: Case) -> Iterator[Explanation]:
     """Attention's scores are scaled by another factor, twice, or not at all.
 
     Looks like: attention that is too sharp or too flat; with query and key of d numbers the factor
         is 1 / sqrt(d).
     Proof: the scores, which are products of two computed values, times the reference's factor (and
-        through softmax, if that is in view) are the reference's value, times the candidate's the
-        candidate's; both are solved for.
+        through softmax with what both mask, if that is in view) are the reference's value, times
+        the candidate's the candidate's; both are solved for.
     """
     first = case.first
     if len(first.inputs) != 1 or first.x.size != first.reference.size or first.x.ndim < 2:
@@ -44,7 +46,10 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
     if width is None or first.candidate.shape != first.reference.shape:
         return
     x, usual = first.x.reshape(first.reference.shape), width**-0.5
-    for through in (False, True):
+    hidden = first.reference == 0.0
+    if not np.array_equal(hidden, first.candidate == 0.0):
+        hidden = np.zeros_like(hidden)  # what only one side masks is another cause
+    for through in (None, hidden):
         a, b = (_factor(x, y, through) for y in (first.reference, first.candidate))
         if a is None or b is None or abs(b - a) <= ALIKE * abs(a):
             continue
@@ -62,21 +67,34 @@ def attention_scale(case: Case) -> Iterator[Explanation]:
         return
 
 
-def _of_scores(scale: float, through: bool, trial: Trial) -> Array:
+def _of_scores(scale: float, through: Array | None, trial: Trial) -> Array:
     x = scale * trial.x.reshape(trial.reference.shape)
-    return softmax(x, (-1,)) if through else x
+    return x if through is None else softmax(np.where(through, -np.inf, x), (-1,))
 
 
-def _factor(x: Array, y: Array, through: bool) -> float | None:
-    """By what x is multiplied in y; or before a softmax, by the logarithms of probabilities."""
-    if through:
-        if not (y > 0).all() or not np.allclose(y.sum(axis=-1), 1.0, atol=ALIKE):
+def _factor(x: Array, y: Array, through: Array | None) -> float | None:
+    """By what x is multiplied in y; or before a softmax, by the logarithms of probabilities.
+
+    Args:
+        through: what is masked before the softmax; None without one.
+    """
+    if through is not None:
+        seen = ~through
+        if not (y[seen] > 0).all() or not np.allclose(y.sum(axis=-1), 1.0, atol=ALIKE):
             return None
-        x, y = (one - one.mean(axis=-1, keepdims=True) for one in (x, np.log(y)))
+        y = np.log(np.where(seen, y, 1.0))
+        x, y = (np.where(seen, one - _mean(one, seen), 0.0) for one in (x, y))
     squares = float(np.vdot(x, x))
     factor = float(np.vdot(x, y)) / squares if squares > 0 else 0.0
-    fits = bool(np.abs(y - factor * x).max() <= 1e-7 * abs(factor) * float(np.abs(x).max()))
-    return plain(factor) if fits and factor > 0 else None
+    holds = bool(np.abs(y - factor * x).max() <= 1e-7 * abs(factor) * float(np.abs(x).max()))
+    return plain(factor) if holds and factor > 0 else None
+
+
+def _mean(array: Array, seen: Array) -> Array:
+    """The mean over the last axis of what is seen."""
+    total: Array = np.where(seen, array, 0.0).sum(axis=-1, keepdims=True)
+    mean: Array = total / np.maximum(seen.sum(axis=-1, keepdims=True), 1)
+    return mean
 
 
 def _contracted(tape: Tape, value: int) -> int | None:
@@ -143,21 +161,44 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
+    yield from _masked_in_addition(case)
+
+
+def _masked_in_addition(case: Case) -> Iterator[Explanation]:
+    """The candidate's masks, without which its operations give the reference's value."""
+    for values in _unmasked(case, of_candidate=True):
+
+        def predict(trial: Trial, values: dict[int, Array] = values) -> Array:
+            return case.run_candidate(trial.given, values)
+
+        if fits(predict, case.first, case.first.reference):
+            attends = _softmaxes((*case.candidate.ops, *case.candidate.readers(2)))
+            yield fix(
+                predict,
+                "attention-mask-missing" if attends else "sequence-mask",
+                "some is masked here that the reference does not mask",
+                parameters={"masked": (False, True)},
+                unproved=_masked_before(case, of_candidate=False),
+                cost=1 if attends else 0,
+            )
+            return
 
 
 def _softmaxes(ops: Iterable[Op]) -> bool:
     return any(op.word in SOFTMAXES for op in ops)
 
 
-def _masked_before(case: Case) -> str:
-    """Why a mask may not be what is missing: the candidate has masked what it reads here."""
-    tape, run = case.candidate.tape, case.repaired.side.run
-    for value in case.candidate_entering:
+def _masked_before(case: Case, of_candidate: bool = True) -> str:
+    """Why a mask may not be what is missing: the other side has masked what it reads here."""
+    side = sides(case)[of_candidate]
+    tape, run = side.view.tape, side.model.run
+    for value in side.entering:
         op = computes(tape, value)
         if op is not None and any(
             not tape.is_live(one) and is_mask_of(run.array(one)) for one in op.inputs
         ):
-            return f"the candidate's {op.kind} masks what is read here"
+            name = "candidate" if of_candidate else "reference"
+            return f"the {name}'s {op.kind} masks what is read here"
     return ""
 
 
@@ -182,10 +223,11 @@ def _masks_behind(case: Case) -> bool:
     return False
 
 
-def _unmasked(case: Case) -> Iterator[dict[int, Array]]:
-    """Values for the reference's masks that mask nothing."""
-    masks = masks_of(sides(case)[0])
-    multiplying = [op for op in case.reference.ops if op.word in MULTIPLICATIONS]
+def _unmasked(case: Case, of_candidate: bool = False) -> Iterator[dict[int, Array]]:
+    """Values for the masks of one side that mask nothing."""
+    side = sides(case)[of_candidate]
+    masks = masks_of(side)
+    multiplying = [op for op in side.view.ops if op.word in MULTIPLICATIONS]
     for choice in (1, 0):
         values: dict[int, Array] = {}
         for value, array in masks:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import SCORES_COMPUTED
+from parity.diagnosis.causes._limits import CONSTANTS_TRIED, SCORES_COMPUTED
+from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
@@ -83,16 +85,52 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
     first = case.first
     if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
         return
-    for entering in _ENTERING:
+    scales = tuple(itertools.islice(dict.fromkeys(_numbers(case)), CONSTANTS_TRIED))
+    for entering in (*_ENTERING, *_read_at_once(case)):
         if len(entering(first)) != 3:
             continue
-        reference = next(_attentions(entering(first), first.reference), None)
-        candidate = next(_attentions(entering(first), first.candidate), None)
+        reference = next(_attentions(entering(first), first.reference, scales), None)
+        candidate = next(_attentions(entering(first), first.candidate, scales), None)
         if reference is None or candidate is None or reference == candidate:
             continue
-        if replace(candidate, scale=reference.scale, fill=reference.fill) == reference:
+        if replace(candidate, scale=reference.scale, fill=reference.fill) != reference:
+            continue
+        usual = entering(first)[reference.roles[0]].shape[-1] ** -0.5
+        a, b = reference.scale, candidate.scale
+        if a == b or np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
             yield _attention_explained(reference, candidate, entering)
             return
+
+
+def _numbers(case: Case) -> Iterator[float]:
+    """Single positive numbers that the operations of either side were given or read."""
+    for side in sides(case):
+        for op in side.view.ops:
+            yield from (one for one in op.attributes.values() if isinstance(one, float) and one > 0)
+            for value in op.inputs:
+                if not side.view.tape.is_live(value) and side.view.tape.values[value].size == 1:
+                    number = float(side.model.run.array(value).ravel()[0])
+                    if number > 0:
+                        yield number
+
+
+def _read_at_once(case: Case) -> Iterator[Entering]:
+    """What an operation that attends by itself reads: query, key and value as they are laid out."""
+    for view, run in (
+        (case.reference, case.reference_values),
+        (case.candidate, case.candidate_values),
+    ):
+        for op in view.ops:
+            if op.word == "attention":
+                yield partial(_values, run, op.inputs[:3])
+
+
+def _values(
+    run: Callable[[Mapping[int, Array], Collection[int]], list[Array]],
+    values: Collection[int],
+    trial: Trial,
+) -> tuple[Array, ...]:
+    return tuple(run(trial.given, values))
 
 
 BothSides = tuple[bool | float, bool | float]
@@ -130,9 +168,11 @@ def _attention_explained(
     )
 
 
-def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
+def _attentions(
+    inputs: tuple[Array, ...], found: Array, scales: Sequence[float]
+) -> Iterator[Attention]:
     """What gives a value of three inputs."""
-    for one in _shaped(inputs):
+    for one in _shaped(inputs, scales):
         for tried in (one, replace(one, fill=-np.inf), one.fitted(inputs, found)):
             predicted = tried(inputs) if tried is not None else np.empty(0)
             if tried is None or predicted.size != found.size:
@@ -141,7 +181,7 @@ def _attentions(inputs: tuple[Array, ...], found: Array) -> Iterator[Attention]:
                 yield tried
 
 
-def _shaped(inputs: tuple[Array, ...]) -> Iterator[Attention]:
+def _shaped(inputs: tuple[Array, ...], scales: Sequence[float]) -> Iterator[Attention]:
     """Attentions without masks that the shapes of three inputs allow."""
     for roles in itertools.permutations(range(3)):
         query, key, value = (inputs[role].shape for role in roles)
@@ -153,6 +193,6 @@ def _shaped(inputs: tuple[Array, ...]) -> Iterator[Attention]:
                 continue
             if math.prod(query[:-1]) * key[steps] > SCORES_COMPUTED:
                 continue  # rows of a batch, say: no attention is made of so many
-            # the scale that is usual, and none: what else there is, is a temperature
-            for moved_back, scale in itertools.product((True, False), (query[-1] ** -0.5, 1.0)):
+            tried = dict.fromkeys((query[-1] ** -0.5, 1.0, *scales))  # the usual one, and none
+            for scale, moved_back in itertools.product(tried, (True, False)):
                 yield Attention(roles, steps, moved_back, scale, 0.0)

@@ -18,17 +18,19 @@ from parity.diagnosis.causes._arrange import (
     same_bag_at_a_glance,
 )
 from parity.diagnosis.causes._context import (
+    SHUFFLES,
     around,
     attends,
+    axes_exchanged,
     exchanges_places,
     flattened,
     is_image,
     moves_only,
     near_images,
-    permutations,
     reshapes_images,
     role_of_axis,
     spatial_axes,
+    splits_heads,
 )
 from parity.diagnosis.causes._limits import CHANNELS_COST, PARTS_JOINED
 from parity.diagnosis.causes._sides import sides
@@ -39,7 +41,6 @@ from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
 from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
 
-_SHUFFLES = {"depth_to_space", "space_to_depth"}
 _JOINS = {"concatenate", "stack"}
 
 
@@ -109,7 +110,7 @@ def _order(case: Case) -> Arrangement | AxisOrder | None:
 def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None:
     """An order's name by what it is done to."""
     words = {op.word for view in (case.reference, case.candidate) for op in view.ops}
-    if words & _SHUFFLES or reshapes_images(case):
+    if words & SHUFFLES or reshapes_images(case):
         return "pixel-shuffle-order", f"pixels and channels are split in another order: {order}"
     if isinstance(order, AxisOrder):
         return _axis_order_named(case, order, words)
@@ -119,6 +120,8 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return ("axis-order", f"axes {order.flipped} are in reverse order") if same else None
     if is_image(case, shape) and _axes_exchanged(order, shape) <= _places(case):
         return _swap_named(case, order)
+    if _exchanges_heads(case, order):
+        return "head-split-order", f"heads and their features are split otherwise: {order}"
     if flattened(case):
         return "flatten-order", f"the features are flattened in another order: {order}"
     if is_image(case, shape):
@@ -168,7 +171,7 @@ def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
     exchanged = _axes_exchanged(order, shape)
     largest = max((x.ndim for x in case.first.given.values()), default=0)
     if moves_only(case) and largest < len(shape):
-        if len(shape) == 3 and exchanged == {1, 2} and shape[1] == shape[2]:
+        if len(shape) == 3 and exchanged == {1, 2} and attends(case, 1):
             return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
         return "head-split-order", f"{_split_axis(case)} split otherwise: {order}"
     if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
@@ -179,6 +182,13 @@ def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
     if attends(case) or largest > len(shape):
         return "head-split-order", f"axes are split or joined in another order: {order}"
     return None
+
+
+def _exchanges_heads(case: Case, order: Arrangement) -> bool:
+    """Whether two axes of what attention reads change places that were one, split in two."""
+    ends = [(view.tape, view.end) for view in (case.reference, case.candidate)]
+    exchanged = _axes_exchanged(order, case.first.reference.shape)
+    return any(splits_heads(case, case.first.reference.shape, exchanged, *end) for end in ends)
 
 
 def _places(case: Case) -> set[int]:
@@ -251,12 +261,7 @@ def _is_sequence(case: Case) -> bool:
 
 def _axes_exchanged(order: Arrangement, shape: tuple[int, ...]) -> set[int]:
     """The axes of a shape that an order permutes whole; all of them if it does more than that."""
-    index = np.arange(int(np.prod(shape))).reshape(shape)
-    wanted = order(index)
-    for axes in permutations(shape):
-        if np.array_equal(index.transpose(axes), wanted):
-            return {axis for i, axis in enumerate(axes) if axis != i}
-    return set(range(len(shape)))
+    return axes_exchanged(order(np.arange(int(np.prod(shape))).reshape(shape)))
 
 
 # --- values that a region reads -------------------------------------------------------------------

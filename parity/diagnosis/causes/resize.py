@@ -13,6 +13,7 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, cause
 from parity.diagnosis.causes._context import spatial_axes
 from parity.diagnosis.causes._limits import IMAGES_AT_FIRST
+from parity.diagnosis.causes._weights import changes, read_elsewhere, with_changes
 from parity.diagnosis.causes.crops import cuts
 from parity.diagnosis.trial import Trial
 from parity.operations import POOLS, RESIZES
@@ -83,25 +84,131 @@ def resized(case: Case) -> Iterator[Explanation]:
     Proof: the image sampled anew by the formula with the candidate's coordinates and rounding gives
         the candidate's value, and with the reference's the reference's.
     """
-    x, end = case.first.x, case.first.reference
-    if x.ndim not in (3, 4, 5) or x.ndim != end.ndim or end.shape != case.first.candidate.shape:
-        return
-    axes = spatial_axes(case.reference, x.ndim)
-    if x.shape == end.shape or any(
-        x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in axes
-    ):
-        return
     if cuts(case) is not None:
         return  # a part of an image, whose nearest pixels are its own
-    if not (all(x.shape[axis] <= end.shape[axis] for axis in axes) or _resizes(case)):
-        return  # a mean over all pixels, or one of them that was chosen
-    reference, candidate = (
-        [one for one in _ALL if _fits(one, x, value, axes)] for value in (end, case.first.candidate)
+    for seen in _sights(case):
+        x, end, candidate = (one(case.first) for one in (seen.x, seen.reference, seen.candidate))
+        if x.ndim not in (3, 4, 5) or x.ndim != end.ndim or end.shape != candidate.shape:
+            continue
+        if x.shape == end.shape or any(
+            x.shape[axis] != end.shape[axis] for axis in range(x.ndim) if axis not in seen.axes
+        ):
+            continue
+        if not (all(x.shape[axis] <= end.shape[axis] for axis in seen.axes) or _resizes(case)):
+            continue  # a mean over all pixels, or one of them that was chosen
+        a, b = ([one for one in _ALL if _fits(one, x, v, seen.axes)] for v in (end, candidate))
+        sizes = [(x.shape[axis], end.shape[axis]) for axis in seen.axes]
+        for told in _told_apart(a, b, sizes):
+            yield replace(
+                told.explanation,
+                candidate=partial(seen.resized, told.candidate),
+                reference=partial(seen.resized, told.reference),
+                unproved=_pooled(case),
+            )
+            return
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is read and made, in the layout of one side: products flatten images on the other.
+
+    Attributes:
+        x, reference, candidate: of a trial, what is read and both ends.
+        back: from that layout to the one of a trial's ends.
+        axes: the places.
+    """
+
+    x: Predict
+    reference: Predict
+    candidate: Predict
+    back: Callable[[Array], Array]
+    axes: tuple[int, ...]
+
+    def resized(self, one: Resize, trial: Trial) -> Array:
+        size = tuple(self.reference(trial).shape[axis] for axis in self.axes)
+        return self.back(resize(self.x(trial), size, self.axes, one))
+
+
+def _sights(case: Case) -> Iterator[Sight]:
+    first, order = case.first, case.order
+    yield Sight(
+        lambda trial: trial.x,
+        lambda trial: trial.reference,
+        lambda trial: trial.candidate,
+        lambda array: array,
+        spatial_axes(case.reference, first.x.ndim),
     )
+    partners = list(case.partners.items())
+    if order is None or len(partners) != 1:
+        return
+    ((value, partner),) = partners
+    lay = case.inputs.pairs[value].order
+    yield Sight(
+        lambda trial: lay.apply(case.reference_values(trial.given, [partner])[0]),
+        lambda trial: order.apply(trial.reference),
+        lambda trial: order.apply(trial.candidate),
+        case.as_reference,
+        spatial_axes(case.candidate, len(case.candidate.tape.values[value].shape)),
+    )
+
+
+@cause("resize-coordinates", "resize-rounding", "resize-method")
+def resized_by_tables(case: Case) -> Iterator[Explanation]:
+    """An image is resized by products with tables that were made from other coordinates.
+
+    Looks like: weights without a name in any checkpoint, each row of which adds up to 1.
+    Proof: the reference with the candidate's tables gives the candidate's value, and the formula
+        with the coordinates that are stated gives each side's tables.
+    """
+    found = changes(case)
+    for transposed in (False, True):
+        pairs = [
+            [one.T if transposed else one for one in (change.leaf.array, change.now)]
+            for change in found
+        ]
+        if not pairs or any(one.ndim != 2 or np.equal(*one.shape) for one, _ in pairs):
+            continue
+        reference, candidate = (
+            [one for one in _ALL if all(_makes(one, pair[side]) for pair in pairs)]
+            for side in (0, 1)
+        )
+        sizes = [table.shape[::-1] for table, _ in pairs]
+        for told in _told_apart(reference, candidate, sizes):
+            doubts = (read_elsewhere(case, change) for change in found)
+            yield replace(
+                told.explanation,
+                candidate=with_changes(case, found),
+                unproved=next(filter(None, doubts), ""),
+            )
+
+
+def _makes(one: Resize, table: Array) -> bool:
+    """Whether a table is of the weights by which a formula samples an axis."""
+    count, pixels = table.shape
+    return bool(np.allclose(samples(pixels, count, one), table, 0, 1e-5))
+
+
+@dataclass(frozen=True)
+class ToldApart:
+    """Two formulas that give what the two sides do, and what is said of them."""
+
+    reference: Resize
+    candidate: Resize
+    explanation: Explanation
+
+
+def _told_apart(
+    reference: Sequence[Resize], candidate: Sequence[Resize], sizes: Sequence[tuple[int, int]]
+) -> Iterator[ToldApart]:
+    """Of the formulas that fit the two sides, those that are most alike.
+
+    Args:
+        sizes: the pixels and the samples along each axis.
+    """
     if not reference or not candidate:
         return
     pairs = itertools.product(reference, candidate)
-    a, b = (_as_far_as_seen(one, x, end, axes) for one in min(pairs, key=lambda p: _unlike(*p)))
+    a, b = (_as_far_as_seen(one, sizes) for one in min(pairs, key=lambda p: _unlike(*p)))
     if a == b:
         return
     kind = "resize-rounding" if a.rounding != b.rounding else "resize-coordinates"
@@ -121,15 +228,8 @@ def resized(case: Case) -> Iterator[Explanation]:
         )
         parameters = _differing(a, b, sure)
     corners = "align-corners" in parameters.get("coordinates", ())
-    yield Explanation(
-        kind,
-        text,
-        _predict(b, axes),
-        _predict(a, axes),
-        parameters,
-        Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None,
-        unproved=_pooled(case),
-    )
+    edit = Edit((), ("align_corners",), repr(a.coordinates == "align-corners")) if corners else None
+    yield ToldApart(a, b, Explanation(kind, text, parameters=parameters, edit=edit))
 
 
 def _differing(a: Resize, b: Resize, names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -153,12 +253,11 @@ def _in_words(alike: Sequence[Resize]) -> str:
     return f"{alike[0].method} (at coordinates that cannot be distinguished at these sizes)"
 
 
-def _as_far_as_seen(one: Resize, x: Array, end: Array, axes: tuple[int, ...]) -> Resize:
+def _as_far_as_seen(one: Resize, sizes: Sequence[tuple[int, int]]) -> Resize:
     """Says nothing of what is done half way between two pixels where no sample lies there."""
     if not one.rounding.startswith("half"):
         return one
     down, up = replace(one, rounding="half down"), replace(one, rounding="half up")
-    sizes = [(x.shape[axis], end.shape[axis]) for axis in axes]
     if all(np.array_equal(samples(*size, down), samples(*size, up)) for size in sizes):
         return replace(one, rounding=_TO_THE_NEAREST)
     return one
@@ -205,13 +304,6 @@ def _fits(one: Resize, x: Array, value: Array, axes: tuple[int, ...]) -> bool:
     found = resize(x[few], tuple(value.shape[axis] for axis in axes), axes, one)
     wanted = value[few]
     return bool(np.allclose(found, wanted, 0, 1e-5 * float(np.abs(wanted).max(initial=0.0))))
-
-
-def _predict(one: Resize, axes: tuple[int, ...]) -> Predict:
-    def predict(trial: Trial) -> Array:
-        return resize(trial.x, tuple(trial.reference.shape[axis] for axis in axes), axes, one)
-
-    return predict
 
 
 def resize(x: Array, size: tuple[int, ...], axes: tuple[int, ...], one: Resize) -> Array:

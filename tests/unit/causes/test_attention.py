@@ -134,3 +134,50 @@ def test_a_mask_is_no_state():
 
 def test_kernels_that_changed_places_are_no_gates():
     assert kind(projected(False), projected(False, key="value"), STEPS) == "weight-swapped"
+
+
+@pytest.mark.parametrize("scales", [(1.0, 5**-0.5), (5**-0.5, 1.0), (1 / 5, 5**-0.5)])
+def test_scale_of_scores_that_a_mask_is_added_to(scales):
+    """Scores times 1 are the scores: what ends the region has the mask on one side alone."""
+    added = torch.where(CAUSAL, 0.0, -1e9)
+
+    def scaled(scale):
+        return lambda q, k, v: ((q @ k.mT) * scale + added).softmax(-1) @ v
+
+    cause = cause_of(*map(scaled, scales), Q, K, V)
+    assert (cause.kind, cause.confirmed) == ("attention-scale", True)
+    assert cause.parameters["scale"] == pytest.approx(scales)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_scale_that_attention_in_one_operation_was_given(causal):
+    tokens, weight = values(3, 6, 10), tensor(values(3, 10, 10))
+
+    def at_once(x):
+        q, k, v = ((x @ one).view(3, 6, 2, 5).transpose(1, 2) for one in weight)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=0.2)
+
+    def by_hand(x):
+        heads = weight.view(3, 10, 2, 5)
+        q, k, v = (torch.einsum("btf,fhd->bhtd", x, one) for one in heads)
+        scores = torch.einsum("bhtd,bhsd->bhts", q, k) * 5**-0.5
+        scores = scores.masked_fill(~CAUSAL, -torch.inf) if causal else scores
+        return torch.einsum("bhts,bhsd->bhtd", scores.softmax(-1), v)
+
+    for models, scales in (
+        ((at_once, by_hand), (0.2, 5**-0.5)),
+        ((by_hand, at_once), (5**-0.5, 0.2)),
+    ):
+        cause = cause_of(*models, tokens)
+        assert (cause.kind, cause.confirmed) == ("attention-scale", True)
+        assert cause.parameters["scale"] == pytest.approx(scales)
+
+
+def test_a_mask_that_only_the_candidate_has_with_the_product():
+    def candidate(q, k, v):
+        hidden = torch.where(CAUSAL, 0.0, -torch.inf).expand(6, 6, 6)
+        q, k = q.reshape(6, 6, 5) * 5**-0.5, k.reshape(6, 6, 5)
+        return torch.baddbmm(hidden, q, k.mT).view(3, 2, 6, 6).softmax(-1) @ v
+
+    cause = cause_of(attention(), candidate, Q, K, V)
+    assert (cause.kind, cause.parameters["masked"]) == ("attention-mask-missing", (False, True))

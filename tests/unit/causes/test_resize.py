@@ -60,3 +60,33 @@ def test_formulas_are_torchs(options, one, size):
     expected = F.interpolate(x, size=size, **options).numpy()
     found = resize(x.numpy(), size, (2, 3), one)
     assert abs(found - expected).max() < 1e-9
+
+
+def sampled(size, **options):
+    """What a function samples along an axis of so many pixels, as a table."""
+    count, pixels = size
+    rows = F.interpolate(torch.eye(pixels)[None, None], size=(count, pixels), **options)
+    return rows[0, 0].contiguous()
+
+
+@pytest.mark.parametrize(
+    ("mode", "other", "expected"),
+    [
+        (
+            {"mode": "bilinear"},
+            {"mode": "bilinear", "align_corners": True},
+            "resize-coordinates",
+        ),
+        ({"mode": "nearest"}, {"mode": "nearest-exact"}, "resize-rounding"),
+    ],
+)
+@pytest.mark.parametrize("by_a_table", [(True, True), (True, False), (False, True)])
+def test_tables_by_which_images_are_resized(mode, other, expected, by_a_table):
+    def model(options, table):
+        if not table:
+            return resized((15, 13), **options)
+        tables = sampled((15, 9), **options), sampled((13, 10), **options)
+        return lambda x: torch.einsum("bchw,ih,jw->bcij", torch.tanh(x), *tables) * 2
+
+    models = (model(one, table) for one, table in zip((mode, other), by_a_table, strict=True))
+    assert kind(*models, IMAGES) == expected

@@ -111,3 +111,25 @@ def test_of_many_values_not_every_pair_is_exchanged(monkeypatch):
     case = SimpleNamespace(first=SimpleNamespace(given=fed), reference=SimpleNamespace(tape=tape))
     assert list(weights.operands_swapped(case)) == []
     assert 1 < len(tried) <= 40
+
+
+def test_weights_of_features_that_each_side_flattens_in_an_order_of_its_own():
+    """The rows of the candidate's kernel are put in the order of the reference's at first."""
+    images, kernel = values(3, 4, 5, 6), values(120, 7)
+    rows = np.arange(120).reshape(4, 5, 6)
+    last = kernel[rows.transpose(1, 2, 0).ravel()]  # channels last
+    off = last.copy()
+    off[17, 3] *= 1.5
+
+    def first(x):
+        return torch.tanh(torch.tanh(x).flatten(1) @ tensor(kernel))
+
+    def other(weight):
+        return lambda x: torch.tanh(torch.tanh(x.permute(0, 2, 3, 1)).flatten(1) @ tensor(weight))
+
+    cause = cause_of(first, other(off), images)
+    assert (cause.kind, cause.confirmed) == ("weight-values", True)
+    assert "1 of 840 differ" in cause.summary
+    twice = last[rows.transpose(1, 2, 0).ravel()]
+    cause = cause_of(first, other(twice), images)
+    assert (cause.kind, cause.confirmed) == ("flatten-order", True)
