@@ -27,6 +27,17 @@ def test_another_layer_is_read():
     assert kind(reference, candidate, X) == "wrong-source"
 
 
+def test_what_the_reference_reads_no_more_is_read():
+    def model(last):
+        def run(x):
+            h, g = layers(x)
+            return torch.sin(torch.tanh((g if last else h) @ THIRD) @ THIRD)
+
+        return run
+
+    assert kind(model(False), model(True), X) == "wrong-source"
+
+
 def test_operands_change_places():
     def reference(x):
         h, g = layers(x)
