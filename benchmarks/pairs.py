@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.corpus.pairs.cases import built, case_of_seed, compare, placed
-from benchmarks.corpus.pairs.faults import FAULTS, causes
+from benchmarks.corpus.pairs.faults import FAULTS
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,7 @@ def judge(seed: int, kind: str) -> Result:
         if wrong:
             return Result(seed, planted, models, (), False, UNBUILT, False, "", wrong)
         masked = case.fault is not None and case.effect <= pair.rounding
-        names = causes(planted, case.faulty == 0) if case.fault else ()
-        result = partial(Result, seed, planted, models, names, masked)
+        result = partial(Result, seed, planted, models, case.causes, masked)
         try:
             report = compare(pair)
         except Exception as error:  # a crash is a result, to be counted and fixed
