@@ -157,7 +157,7 @@ def _numbers(array: Array) -> float | tuple[float, ...]:
     return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-@cause("input-scale", "input-normalisation", "weight-values")
+@cause("input-scale", "input-normalisation", "weight-values", enclosures=True)
 @first_fitting
 def input_scale(case: Case) -> Iterator[Explanation]:
     """The input is scaled or normalised otherwise, twice, or not at all.
