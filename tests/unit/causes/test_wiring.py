@@ -73,6 +73,20 @@ def test_an_operation_too_few_or_too_many():
     assert kind(cumulative, plain, X) == "op-missing"
 
 
+def test_a_block_too_few_or_too_many():
+    def plain(x):
+        return torch.sin(layers(x)[1] @ THIRD)
+
+    def blocked(x):
+        y = layers(x)[1]
+        for _ in range(8):
+            y = torch.cumsum(y, 1)
+        return torch.sin(y @ THIRD)
+
+    assert kind(plain, blocked, X) == "op-extra"
+    assert kind(blocked, plain, X) == "op-missing"
+
+
 def test_two_faults_in_one_region_are_neither():
     def reference(x):
         return torch.cumsum(layers(x)[1] ** 2, 1) @ THIRD
