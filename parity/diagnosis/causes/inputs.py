@@ -30,7 +30,7 @@ from parity.diagnosis.causes._substitution import (
     spell,
     with_value,
 )
-from parity.diagnosis.causes._weights import changes
+from parity.diagnosis.causes._weights import changes, same
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.matching.match import Pair
 from parity.operations import ADDITIONS, NORMS, PRODUCTS, SUBTRACTIONS
@@ -190,7 +190,7 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if scale.shape != x.shape:
         return
     form = partial(_compensated, reference=made, scale=scale, offset=offset)
-    if close(form(x), x):
+    if close(form(x), x) or _learned_alike(case):
         return
     one = _lone_entry(case, made, other)
     if one is not None and changes(case):
@@ -205,6 +205,15 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         parameters=parameters,
         cost=_cost(case, made, other),
     )
+
+
+def _learned_alike(case: Case) -> bool:
+    """Whether both sides learn the same numbers: they are computed with otherwise, not others."""
+    reference, candidate = (
+        [leaf.array.ravel() for leaf in view.leaves if leaf.kind == "parameter"]
+        for view in (case.reference, case.candidate)
+    )
+    return bool(reference) and all(any(same(a, b) for b in candidate) for a in reference)
 
 
 def _lone_entry(case: Case, made: InputScaling, other: InputScaling) -> int | None:

@@ -131,6 +131,17 @@ def test_a_normalisation_that_is_kept_as_weights_is_one():
             assert cause.kind == "input-normalisation", cause.summary
 
 
+def test_equal_weights_that_are_applied_in_another_order_are_no_normalisation():
+    class Shifted(Standardised):
+        def forward(self, x):
+            shift, scale = self.kept
+            return torch.tanh((x * scale + shift if self.folded else (x + shift) * scale) @ WIDE)
+
+    first, second = Shifted(MEAN, DEVIATION), Shifted(MEAN, DEVIATION)
+    second.folded = True
+    assert kind(first, second, values(20, 4)) != "input-normalisation"
+
+
 def test_one_number_of_a_normalisation_is_a_weights():
     other = MEAN * np.float32([1, 1, 1.5, 1])
     for folded in (False, True):
