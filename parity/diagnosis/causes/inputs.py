@@ -251,9 +251,9 @@ def _as_read(case: Case, value: int, pair: Pair, array: Array) -> Array:
 
 def _cost(case: Case, made: InputScaling, other: InputScaling) -> float:
     """A norm of the input is reported as a norm; half of a mean is not half of a layer's bias."""
-    single = made.is_single and other.is_single
-    norm = takes_root(case.reference) or takes_root(case.candidate)
-    return 0.6 if single or norm else -0.5
+    single, views = made.is_single and other.is_single, (case.reference, case.candidate)
+    learned = any(leaf.kind == "parameter" for view in views for leaf in view.leaves)
+    return -0.5 if learned and not single and not any(map(takes_root, views)) else 0.6
 
 
 def _subject(case: Case, value: int) -> str:
