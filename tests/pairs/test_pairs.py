@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
-from benchmarks.corpus.pairs.cases import built, case_of_seed, compare, draw_case, placed
-from benchmarks.corpus.pairs.faults import FAULTS
+from benchmarks.corpus.pairs.cases import Case, built, case_of_seed, compare, draw_case, placed
+from benchmarks.corpus.pairs.faults import FAULTS, Fault
 from benchmarks.corpus.pairs.flavours import FLAVOURS
-from benchmarks.corpus.pairs.network import Node
+from benchmarks.corpus.pairs.forms import Plan
+from benchmarks.corpus.pairs.network import Network, Node
 
 MISSING = [name for name in ("torch", "tensorflow", "chainer") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
@@ -130,3 +131,22 @@ def test_the_same_seed_gives_the_same_case():
         with built(case_of_seed(3)) as pair:
             sources.append(pair.reference.path.read_text() + pair.candidate.path.read_text())
     assert sources[0] == sources[1]
+
+
+@pytest.mark.parametrize(
+    ("flavour", "read", "said"),
+    [("keras functional", "x", True), ("torch", "x", False), ("keras functional", "c", False)],
+)
+def test_what_keras_leaves_out_is_missing_where_a_value_before_it_is_read(flavour, read, said):
+    def node(name, *inputs):
+        return Node(name, "tanh", inputs, (4,))
+
+    def network(source):
+        nodes = node("x"), node("a", "x"), node("b", "a"), node("c", "x"), node("end", source)
+        return Network(2, nodes, {"y": "end"}, True)
+
+    fault = Fault("wrong_source", "end", frozenset(), frozenset(), frozenset({"a", "b"}))
+    plans = Plan("torch", "NCHW", 0), Plan(flavour, "NCHW", 0)
+    case = Case(0, (network("b"), network(read)), plans, fault, 1)
+    assert ("op-missing" in case.causes) == said
+    assert "wrong-source" in case.causes

@@ -63,11 +63,26 @@ class Case:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """What a report may call the fault."""
+        """What a report may call the fault.
+
+        Keras leaves out of a functional model what no output needs. If one reads a value before
+        the right one, and nothing else reads that, all that shows is the operations it lacks.
+        """
         if self.fault is None:
             return ()
-        named = causes(self.fault.kind, in_reference=self.faulty == 0)
-        return (*named, "weight-values") if self.is_folded else named
+        found = causes(self.fault.kind, self.faulty == 0)
+        functional = self.plans[self.faulty].flavour == "keras functional"
+        if functional and self.fault.kind == "wrong_source" and self._reads_before():
+            found += ("op-extra",) if self.faulty == 0 else ("op-missing", "branch-missing")
+        return (*found, "weight-values") if self.is_folded else found
+
+    def _reads_before(self) -> bool:
+        """Whether the faulty node reads what its right source is made of, and that is unused."""
+        right, wrong = self.networks[1 - self.faulty], self.networks[self.faulty]
+        pairs = zip(
+            right.node(self.fault.node).inputs, wrong.node(self.fault.node).inputs, strict=True
+        )
+        return all(a == b or (a in self.fault.unused and right.leads(b, a)) for a, b in pairs)
 
     def __str__(self) -> str:
         side = SIDES[self.faulty]

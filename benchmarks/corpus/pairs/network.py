@@ -56,6 +56,10 @@ class Network:
     def consumers(self, name: str) -> tuple[Node, ...]:
         return tuple(node for node in self.nodes if name in node.inputs)
 
+    def leads(self, first: str, last: str) -> bool:
+        """Whether a node's value is made of another's."""
+        return any(one == first or self.leads(first, one) for one in self.node(last).inputs)
+
     def with_nodes(self, *changed: Node) -> Network:
         """With these in the place of those of their names; new ones stand before the last."""
         by_name = {node.name: node for node in changed}

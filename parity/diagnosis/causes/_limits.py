@@ -93,6 +93,7 @@ SAMPLES_OF_A_CHANNEL = 3  # to read off its scale and offset
 # --- costs: of explanations that hold, the least assumed is reported ------------------------------
 OP_LEFT_OUT = 0.01  # each operation more
 OTHER_SOURCE = 0.5  # an operation that is missing is the simpler explanation
+SCALED_INPUT = 0.7  # of a temperature: the input's scale is reported in its place
 PLAIN_REDUCTION = 0.5  # a hand-written softmax or norm is more than the sum in it
 OF_A_DISTRIBUTION = -0.5  # reported in place of the activation that it is too
 LOGITS_COST = -0.7  # what is taken for them says more than that softmax is taken twice

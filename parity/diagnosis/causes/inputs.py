@@ -12,6 +12,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._attested import takes_root
 from parity.diagnosis.causes._context import role_of_axis
 from parity.diagnosis.causes._limits import (
     OPS_OF_A_PREPARATION,
@@ -29,10 +30,15 @@ from parity.diagnosis.causes._substitution import (
     spell,
     with_value,
 )
-from parity.diagnosis.causes._weights import changes
+from parity.diagnosis.causes._weights import changes, same
 from parity.diagnosis.causes.combinators import first_fitting
-from parity.operations import NORMS, PRODUCTS
-from parity.tape import Array, Tape
+from parity.matching.match import Pair
+from parity.operations import ADDITIONS, NORMS, PRODUCTS, SUBTRACTIONS
+from parity.tape import Array, Op, Tape
+
+# By which a vector that a model keeps normalises its input; a batch norm's takes a root.
+_AFFINE = ADDITIONS | SUBTRACTIONS | {"multiply", "divide", "multiply_then_add"}
+_ROOTS = frozenset(("sqrt", "rsqrt", "power"))
 
 
 def from_input(tape: Tape, value: int) -> bool:
@@ -44,13 +50,19 @@ def from_input(tape: Tape, value: int) -> bool:
         steps += op.role != "move"
         if len(live) != 1 or tape.values[live[0]].size != size or steps > OPS_OF_A_PREPARATION:
             return False
-        if any(tape.values[tape.before_moves(one)].kind == "parameter" for one in op.inputs):
-            return False  # a layer, not a preparation
-        if op.word in PRODUCTS | NORMS:
+        if op.word in PRODUCTS | NORMS or is_of_a_layer(tape, op):
             return False
         value = live[0]
         op = tape.producer(value)
     return tape.values[value].kind == "input"
+
+
+def is_of_a_layer(tape: Tape, op: Op) -> bool:
+    """Whether an operation is no preparation: it learns, and not only a scale or an offset."""
+    if all(tape.values[leaf].kind != "parameter" for leaf in tape.graph.leaves(op.inputs)):
+        return False
+    fixed = tape.graph.ancestors(one for one in op.inputs if not tape.is_live(one))
+    return op.word not in _AFFINE or any(tape.ops[index].word in _ROOTS for index in fixed)
 
 
 @cause("input-channel-order", "frame-order", "axis-order")
@@ -145,7 +157,7 @@ def _numbers(array: Array) -> float | tuple[float, ...]:
     return numbers[0] if len(numbers) == 1 else tuple(numbers)
 
 
-@cause("input-scale", "input-normalisation")
+@cause("input-scale", "input-normalisation", "weight-values", enclosures=True)
 @first_fitting
 def input_scale(case: Case) -> Iterator[Explanation]:
     """The input is scaled or normalised otherwise, twice, or not at all.
@@ -159,7 +171,8 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     if len(reference.entering) != 1 or not from_input(case.reference.tape, reference.entering[0]):
         return
     value = reference.entering[0]
-    partners = [one for one, partner in case.partners.items() if partner == value]
+    read = {value, case.reference.tape.before_moves(value)}
+    partners = [one for one, partner in case.partners.items() if partner in read]
     if not candidate.view.ops:
         partners = [case.candidate.end]
     pair = case.repaired.pairs.get(partners[0]) if len(partners) == 1 else None
@@ -171,20 +184,76 @@ def input_scale(case: Case) -> Iterator[Explanation]:
         return  # a single number that a row is made of
     x = reference.array(value)
     scale, offset = (
-        pair.order.revert(np.broadcast_to(one, shape), x.shape)
+        _as_read(case, value, pair, np.broadcast_to(one, shape))
         for one in (other.scale, other.offset)
     )
-    form = partial(_compensated, reference=made, scale=scale, offset=offset)
-    if close(form(x), x):
+    if scale.shape != x.shape:
         return
-    kind, text, parameters = _stated(made, other)
+    form = partial(_compensated, reference=made, scale=scale, offset=offset)
+    if close(form(x), x) or _learned_alike(case):
+        return
+    one = _lone_entry(case, made, other)
+    if one is not None and changes(case):
+        return
+    kind, text, parameters = (
+        _stated(made, other) if one is None else _stated_alone(made, other, one)
+    )
     yield Explanation(
         kind,
         f"{_subject(case, value)} is {text}",
         with_value(case, value, form),
         parameters=parameters,
-        cost=0.6,  # a norm of the input is reported as a norm
+        cost=_cost(case, made, other),
     )
+
+
+def _learned_alike(case: Case) -> bool:
+    """Whether both sides learn the same numbers: they are computed with otherwise, not others."""
+    reference, candidate = (
+        [leaf.array.ravel() for leaf in view.leaves if leaf.kind == "parameter"]
+        for view in (case.reference, case.candidate)
+    )
+    return bool(reference) and all(any(same(a, b) for b in candidate) for a in reference)
+
+
+def _lone_entry(case: Case, made: InputScaling, other: InputScaling) -> int | None:
+    """The entry of kept vectors that alone differs: that is a number of a weight's."""
+    if not any(leaf.name for leaf in case.candidate.leaves) or made.is_single or other.is_single:
+        return None
+    reference, candidate = (
+        np.array([one.scale.ravel(), one.offset.ravel()]) for one in (made, other)
+    )
+    if reference.shape != candidate.shape:
+        return None
+    (differing,) = np.nonzero(~np.isclose(reference, candidate, 1e-6, 1e-6).all(axis=0))
+    return int(differing[0]) if len(differing) == 1 else None
+
+
+def _stated_alone(
+    made: InputScaling, other: InputScaling, entry: int
+) -> tuple[str, str, dict[str, tuple[Any, Any]]]:
+    """`_stated` of one entry of the scales and offsets, as another number in a weight."""
+    alone = (
+        InputScaling(one.scale.ravel()[[entry]], one.offset.ravel()[[entry]])
+        for one in (made, other)
+    )
+    _, text, parameters = _stated(*alone)
+    return "weight-values", f"at entry {entry} of {made.scale.size} {text}", parameters
+
+
+def _as_read(case: Case, value: int, pair: Pair, array: Array) -> Array:
+    """An array like an input of the candidate, laid out as what the reference reads of it."""
+    root = case.reference.tape.before_moves(value)
+    start = root if pair.reference == root else value
+    laid = pair.order.revert(array, case.reference.tape.values[start].shape)
+    return case.reference_values({start: laid}, (value,))[0]
+
+
+def _cost(case: Case, made: InputScaling, other: InputScaling) -> float:
+    """A norm of the input is reported as a norm; half of a mean is not half of a layer's bias."""
+    single, views = made.is_single and other.is_single, (case.reference, case.candidate)
+    learned = any(leaf.kind == "parameter" for view in views for leaf in view.leaves)
+    return -0.5 if learned and not single and not any(map(takes_root, views)) else 0.6
 
 
 def _subject(case: Case, value: int) -> str:
@@ -235,10 +304,9 @@ def _made(inside: Inside, value: int) -> InputScaling:
     found = InputScaling(np.ones(1), np.zeros(1))
     x = inside.array(value)
     for made in inside.computed:
-        tape, op = inside.view.tape, inside.view.tape.producer(made)
-        learned = (tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs if op else ()))
-        if "parameter" in learned:
-            break  # a layer, not a preparation
+        op = inside.view.tape.producer(made)
+        if op is not None and is_of_a_layer(inside.view.tape, op):
+            break
         if value in inside.sources(made) and inside.array(made).shape == x.shape:
             affine = _affine(x, inside.array(made))
             found = affine if affine is not None else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 
@@ -208,7 +209,10 @@ def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
             between = _between(inside, source, value)
             if any(op.role != "move" for op in between):
                 found.append((value, source, between))
-    yield from sorted(found, key=lambda one: len(one[2]))[:BYPASSES_TRIED]
+    found.sort(key=lambda one: len(one[2]))
+    yield from found[:BYPASSES_TRIED]
+    whole = (one for one in found[BYPASSES_TRIED:] if one[1] in inside.entering)
+    yield from itertools.islice(whole, BYPASSES_TRIED)  # a block, or all that a region starts with
 
 
 def _between(inside: Inside, source: int, value: int) -> list[Op]:

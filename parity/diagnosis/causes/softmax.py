@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Edit, Explanation, Predict, as_it_is, cause, of_x
-from parity.diagnosis.causes._limits import MASKED, OF_A_SECOND_SOFTMAX, STEPS_TO_PROBABILITIES
+from parity.diagnosis.causes._limits import (
+    MASKED,
+    OF_A_SECOND_SOFTMAX,
+    SCALED_INPUT,
+    STEPS_TO_PROBABILITIES,
+)
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -27,6 +33,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes.combinators import first_fitting, other_parameter
 from parity.diagnosis.normalisation import plain
+from parity.diagnosis.view import RegionView
 from parity.operations import EXPONENTIALS, SOFTMAXES
 from parity.tape import Array
 
@@ -198,10 +205,11 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
         for one in _at_another_temperature(case, name, axes)
     )
     found = next(tempered, None)
+    if found is None and _softmax_follows(case):
+        found = next(other_parameter(case, np.divide, _divisor, partial(_divided, case)), None)
     if found is not None:
-        yield found
-    elif _softmax_follows(case):
-        yield from other_parameter(case, np.divide, _divisor, partial(_divided, case))
+        prepared = _scales_input(case.reference) or _scales_input(case.candidate)
+        yield replace(found, cost=SCALED_INPUT) if prepared else found
 
 
 def _at_another_temperature(case: Case, name: str, axes: Axes) -> Iterator[Explanation]:
@@ -230,6 +238,20 @@ def temperature(x: Array, y: Array, name: str, axes: Axes) -> float | None:
     if slope <= 0 or not square or not close(FORMS[name](x / (square / slope), axes), y):
         return None
     return plain(square / slope, 1e-6, 11)
+
+
+def _scales_input(view: RegionView) -> bool:
+    """Whether a line of its own scales the model's input: what softmax then reads is prepared."""
+    tape = view.tape
+    for op in view.computing:
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if op.word not in ("multiply", "divide") or len(live) != 1:
+            continue
+        readers = tape.graph.computing_readers(tape.graph.moved(op.outputs[0]))
+        lines = {(one.site.layer, one.site.source) for one in readers}
+        if tape.producer(tape.before_moves(live[0])) is None and lines:
+            return (op.site.layer, op.site.source) not in lines
+    return False
 
 
 def _divided(case: Case, reference: float, candidate: float) -> Explanation:

@@ -14,8 +14,21 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._attested import is_added
-from parity.diagnosis.causes._limits import LAYOUTS_TRIED, OPERANDS_EXCHANGED, WEIGHT_SCALE
-from parity.diagnosis.causes._substitution import shortest
+from parity.diagnosis.causes._limits import (
+    LAYOUTS_TRIED,
+    OPERANDS_EXCHANGED,
+    SAME_PARAMETER,
+    WEIGHT_SCALE,
+)
+from parity.diagnosis.causes._substitution import (
+    Inside,
+    close,
+    inside_candidate,
+    inside_reference,
+    rounded,
+    shortest,
+    with_value,
+)
 from parity.diagnosis.causes._weights import (
     Change,
     changes,
@@ -28,6 +41,7 @@ from parity.diagnosis.causes._weights import (
     with_changes,
 )
 from parity.diagnosis.causes.biases import is_bias
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.causes.precision import to_half_precision
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
@@ -54,6 +68,41 @@ def weight(case: Case) -> Iterator[Explanation]:
         return
     summary = "; ".join(dict.fromkeys(one.summary for one in related))
     yield replace(related[0], summary=summary, candidate=with_changes(case, found))
+
+
+@cause("weight-scale", tier=1)
+@first_fitting
+def factor(case: Case) -> Iterator[Explanation]:
+    """A value is multiplied or divided by another number.
+
+    Looks like: a value off by a factor.
+    Proof: the reference's operations with what one of them multiplies at the candidate's scale give
+        the candidate's value, and the candidate multiplies by that number.
+    """
+    there = dict.fromkeys(by for _, by in _factors(inside_candidate(case)))
+    for value, here in _factors(inside_reference(case)):
+        for by in there:
+            if not math.isclose(here, by, rel_tol=SAME_PARAMETER):
+                yield Explanation(
+                    "weight-scale",
+                    f"{by:g} is multiplied by; the reference multiplies by {here:g}",
+                    with_value(case, value, partial(np.multiply, by / here)),
+                    parameters={"factor": (rounded(here), rounded(by))},
+                )
+
+
+def _factors(inside: Inside) -> Iterator[tuple[int, float]]:
+    """Values that are others times one number, and the numbers."""
+    tape = inside.view.tape
+    for value in inside.computed:
+        op = tape.producer(value)
+        read = [one for one in (op.inputs if op else ()) if tape.is_live(one)]
+        if op is None or op.word not in ("multiply", "divide") or len(read) != 1:
+            continue
+        x, made = inside.array(read[0]), inside.array(value)
+        by = float(np.vdot(x, made) / np.vdot(x, x)) if x.shape == made.shape and x.any() else 0.0
+        if by and close(by * x, made):
+            yield value, by
 
 
 @cause("weight-swapped", tier=1)
@@ -143,8 +192,8 @@ def _relation(case: Case, change: Change) -> Explanation | None:
         (weight, now, "is rounded to {}", True),
         (now, weight, "is not rounded; the reference's is rounded to {}", False),
     ):
-        for name, rounded in to_half_precision(array):
-            if np.array_equal(rounded, other.astype(np.float32)):
+        for name, half in to_half_precision(array):
+            if np.array_equal(half, other.astype(np.float32)):
                 dtypes = ("float32", name) if wide_first else (name, "float32")
                 text = f"{_read(case, change)} {summary.format(name)}"
                 return Explanation("weight-precision", text, parameters={"dtype": dtypes})

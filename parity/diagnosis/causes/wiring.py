@@ -64,7 +64,8 @@ def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
         for other in read:
             if other == value or tape.values[other].size != reference.array(value).size:
                 continue
-            if not tape.consumers[other] and other not in tape.outputs.values():
+            maker = tape.producer(other)
+            if maker and len(maker.outputs) > 1 and not tape.consumers[other]:
                 continue  # what a fused norm gives besides
             if other not in sources and tape.before_moves(other) != tape.before_moves(value):
                 yield value, other

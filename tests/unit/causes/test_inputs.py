@@ -103,6 +103,55 @@ def test_a_mean_that_was_taken_off_before_is_not_reported_as_none():
     assert "what is made of the input alone is divided by (" in cause.summary
 
 
+class Standardised(torch.nn.Module):
+    """A model that keeps its input's mean and deviation, or a scale and a shift, as weights."""
+
+    def __init__(self, mean, deviation, folded=False):
+        super().__init__()
+        kept = (1 / deviation, -mean / deviation) if folded else (mean, deviation)
+        self.kept = torch.nn.ParameterList(torch.nn.Parameter(tensor(one)) for one in kept)
+        self.folded = folded
+
+    def forward(self, x):
+        first, second = self.kept
+        x = x * first + second if self.folded else (x - first) / second
+        return torch.tanh(x @ WIDE)
+
+
+WIDE, MEAN, DEVIATION = tensor(values(4, 3)), values(4), abs(values(4)) + 0.5
+
+
+def test_a_normalisation_that_is_kept_as_weights_is_one():
+    ways = ((MEAN / 2, DEVIATION), (MEAN[::-1], DEVIATION[::-1]), (MEAN, DEVIATION**2))
+    for folded in (False, True):
+        reference = Standardised(MEAN, DEVIATION)
+        for way in ways:
+            candidate = Standardised(*(np.ascontiguousarray(one) for one in way), folded)
+            cause = cause_of(reference, candidate, values(20, 4))
+            assert cause.kind == "input-normalisation", cause.summary
+
+
+def test_equal_weights_that_are_applied_in_another_order_are_no_normalisation():
+    class Shifted(Standardised):
+        def forward(self, x):
+            shift, scale = self.kept
+            return torch.tanh((x * scale + shift if self.folded else (x + shift) * scale) @ WIDE)
+
+    first, second = Shifted(MEAN, DEVIATION), Shifted(MEAN, DEVIATION)
+    second.folded = True
+    assert kind(first, second, values(20, 4)) != "input-normalisation"
+
+
+def test_one_number_of_a_normalisation_is_a_weights():
+    other = MEAN * np.float32([1, 1, 1.5, 1])
+    for folded in (False, True):
+        cause = cause_of(
+            Standardised(MEAN, DEVIATION), Standardised(other, DEVIATION, folded), values(20, 4)
+        )
+        assert cause.kind == "weight-values", cause.summary
+        assert not folded or "at entry 2 of 4 " in cause.summary
+
+
 def test_what_is_taken_from_one_is_not_normalised():
     done = (np.random.default_rng(6).random((5, 4)) < 0.5).astype(np.float32)
     kernel = tensor(values(4, 3))

@@ -110,6 +110,22 @@ def test_an_input_at_another_scale_is_no_temperature():
     assert cause == "input-scale"
 
 
+def test_an_input_that_a_line_of_its_own_scales_is_no_temperature():
+    def prepared(by):
+        def run(x):
+            x = x / by
+            return x.softmax(-1) @ OUT
+
+        return run
+
+    def tempered(by):
+        return lambda x: (x / by).softmax(-1) @ OUT
+
+    x = values(5, 6)
+    assert kind(prepared(2.0), prepared(3.0), x) == "input-scale"
+    assert kind(tempered(2.0), tempered(3.0), x) == "softmax-temperature"
+
+
 def test_a_slope_before_softmax_is_no_temperature():
     """Only what softmax reads as it is are logits: here a maximum lies between."""
     x = values(4, 6)

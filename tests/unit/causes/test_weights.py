@@ -13,6 +13,7 @@ from parity.diagnosis.causes import weights
 from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
 
 X, WEIGHT, BIAS = values(5, 7), values(7, 6), values(6)
+SQUARE = values(6, 6)
 
 
 def dense(weight=WEIGHT, bias=BIAS):
@@ -37,6 +38,18 @@ def test_a_weight_of_another_scale(factor):
     cause = cause_of(dense(), dense(weight=np.float32(factor) * WEIGHT), X)
     assert cause.kind == "weight-scale"
     assert cause.parameters["scale"] == (1.0, factor)
+
+
+@pytest.mark.parametrize("way", [lambda x, by: x * by, lambda x, by: x / (1 / by)])
+def test_a_value_at_another_scale(way):
+    def model(by):
+        return lambda x: torch.relu(way(torch.tanh(x @ tensor(WEIGHT)), by) @ tensor(SQUARE))
+
+    cause = cause_of(model(0.4), model(0.4004), X)
+    assert cause.kind == "weight-scale"
+    assert cause.parameters["factor"] == (0.4, 0.4004)
+    # a number that the candidate has not is no factor of its
+    assert kind(model(0.4), lambda x: 1.001 * model(0.4)(x), X) != "weight-scale"
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -27,6 +27,17 @@ def test_another_layer_is_read():
     assert kind(reference, candidate, X) == "wrong-source"
 
 
+def test_what_the_reference_reads_no_more_is_read():
+    def model(last):
+        def run(x):
+            h, g = layers(x)
+            return torch.sin(torch.tanh((g if last else h) @ THIRD) @ THIRD)
+
+        return run
+
+    assert kind(model(False), model(True), X) == "wrong-source"
+
+
 def test_operands_change_places():
     def reference(x):
         h, g = layers(x)
@@ -60,6 +71,20 @@ def test_an_operation_too_few_or_too_many():
 
     assert kind(plain, cumulative, X) == "op-extra"
     assert kind(cumulative, plain, X) == "op-missing"
+
+
+def test_a_block_too_few_or_too_many():
+    def plain(x):
+        return torch.sin(layers(x)[1] @ THIRD)
+
+    def blocked(x):
+        y = layers(x)[1]
+        for _ in range(8):
+            y = torch.cumsum(y, 1)
+        return torch.sin(y @ THIRD)
+
+    assert kind(plain, blocked, X) == "op-extra"
+    assert kind(blocked, plain, X) == "op-missing"
 
 
 def test_two_faults_in_one_region_are_neither():
