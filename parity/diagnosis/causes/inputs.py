@@ -236,9 +236,9 @@ def _made(inside: Inside, value: int) -> InputScaling:
     x = inside.array(value)
     for made in inside.computed:
         tape, op = inside.view.tape, inside.view.tape.producer(made)
-        learned = (tape.values[leaf].kind for leaf in tape.graph.leaves(op.inputs if op else ()))
-        if "parameter" in learned:
-            break  # a layer, not a preparation
+        leaves = [tape.values[one] for one in tape.graph.leaves(op.inputs if op else ())]
+        if any(leaf.kind == "parameter" and leaf.shape not in ((), (1,)) for leaf in leaves):
+            break  # a layer, not a preparation; a temperature is one number
         if value in inside.sources(made) and inside.array(made).shape == x.shape:
             affine = _affine(x, inside.array(made))
             found = affine if affine is not None else found
