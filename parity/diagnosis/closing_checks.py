@@ -35,7 +35,7 @@ from parity.diagnosis.region import DifferingLeaf, Mismatch, OutputPair, referen
 from parity.diagnosis.replay_check import Outputs, PlainRuns, tape_doubts
 from parity.diagnosis.stored_noise import stored_beside_draws
 from parity.diagnosis.stored_results import stored_leaves, stored_results
-from parity.diagnosis.unread_inputs import read_by_one
+from parity.diagnosis.unread_inputs import doubtful_inputs
 from parity.diagnosis.verdict import Verdict
 from parity.errors import ParityError
 from parity.matching.match import Match
@@ -164,7 +164,7 @@ def _other_reasons(
     return "unverified", [
         *stored_leaves(plain),
         *stored_beside_draws(matched, pairs, plain),
-        *read_by_one(plain),
+        *doubtful_inputs(plain),
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,34 @@ from parity.model import Inputs, as_it_is, flatten_given, map_given
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
-def read_by_one(plain: PlainRuns) -> list[str]:
+
+@contextmanager
+def noted_only() -> Iterator[list[str]]:
+    """Within it such inputs are listed here, and are no reason for doubt.
+
+    For a transfer: where the models agree on the values that were given, the weights are proved,
+    whatever the code makes of others.
+    """
+    notes: list[str] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
+def doubtful_inputs(plain: PlainRuns) -> list[str]:
+    """What is said of inputs that one model alone reads; nothing where that is only noted."""
+    found, notes = _read_by_one(plain), _notes.get()
+    if notes is None:
+        return found
+    notes += found
+    return []
+
+
+def _read_by_one(plain: PlainRuns) -> list[str]:
     """Inputs whose values change the outputs of one model alone; what is said of each.
 
     As a mask of ones, or a temperature that a port holds as a constant.

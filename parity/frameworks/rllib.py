@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from parity.errors import InputError, ModelError
 from parity.model import flatten_inputs
 
@@ -71,6 +73,8 @@ def prepared(obj: Any) -> Any:
     owner, method = (obj.__self__, obj.__name__) if isinstance(obj, MethodType) else (obj, "")
     cls: Any = type(owner)
     face = _module_face(cls, method) if _base(obj) == _MODULE else _face(cls)
+    if _base(obj) != _MODULE:
+        _unpack_once(owner)
     model = object.__new__(face)
     object.__setattr__(model, "__dict__", owner.__dict__)
     return model
@@ -86,6 +90,20 @@ def _base(obj: object) -> str | None:
 
 
 # --- ModelV2 -----------------------------------------------------------------------------------
+
+
+def _unpack_once(model: Any) -> None:
+    """Has RLlib make what it unpacks flat observations with, as a policy does when it is made.
+
+    RLlib makes and keeps that at a model's first call, with samples of the space that it only
+    takes types from: in a run they would be random draws whose effect is unknown.
+    """
+    space = getattr(model, "obs_space", None)
+    space = getattr(space, "original_space", space)
+    if hasattr(space, "spaces"):  # several parts
+        home: Any = sys.modules["ray.rllib.models.modelv2"]
+        rows = np.zeros((1, *home.get_preprocessor(space)(space).shape), "float32")
+        home.restore_original_dimensions(rows, space, "numpy")
 
 
 @functools.cache

@@ -9,12 +9,14 @@ import numpy as np
 
 from parity.comparison import compare
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.diagnosis.unread_inputs import noted_only
 from parity.diagnosis.unshared import after_a_transfer
+from parity.inputs.layout_advice import record
 from parity.inputs.preprocessing import plain
 from parity.model import Inputs, Model
 from parity.numerics.difference import residual
 from parity.report.report import Report
-from parity.tape import Array
+from parity.tape import Array, Tape
 from parity.weights.pairing import Pairing, Side
 from parity.weights.probe_inputs import inputs_for
 from parity.weights.remarks import other_epsilons
@@ -59,8 +61,10 @@ class Trial:
             if result is not None and far():
                 put_back()
                 continue
-            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
+            with noted_only() as notes:
+                report = after_a_transfer(compare(*self.models, inputs=self.inputs))
             if report.verdict == "parity":
+                way.notes += notes
                 return report, way
             result = result or (report, way)
             put_back()
@@ -98,7 +102,11 @@ class Trial:
         """
         if report.verdict != "parity" or all(model.mode != "train" for model in self.models):
             return report.verdict
-        found = compare(*in_inference(self.models), inputs=self.inputs)
+        models = in_inference(self.models)
+        if self._has_other_outputs(models):  # as a policy that has no value where it only acts
+            return "parity"
+        with noted_only():
+            found = compare(*models, inputs=self.inputs)
         if found.verdict == "parity":
             return "parity"
         way.notes.append(
@@ -106,6 +114,47 @@ class Trial:
             f"running statistics, is not proved ({found.comparisons[0].reasons[0]})"
         )
         return "unverified"
+
+    def _has_other_outputs(self, models: tuple[Model, Model]) -> bool:
+        """Whether inference has no pairs of outputs, and reads nothing but what training shows.
+
+        Args:
+            models: as they compute in inference.
+        """
+        inferring = self._tapes(models)
+        if not pair_outputs(*inferring)[1]:
+            return False
+        both = zip(inferring, self._tapes(self.models), strict=True)
+        return all(_shown(one) <= _shown(other) for one, other in both)
+
+    def _tapes(self, models: tuple[Model, Model]) -> list[Tape]:
+        given = [inputs_for(model, models[0], self.inputs) for model in models]
+        return [record(model, models[0], one)[1] for model, one in zip(models, given, strict=True)]
+
+
+def _shown(tape: Tape) -> set[str]:
+    """The names of the tensors that outputs show.
+
+    Of parameters those on the way to them; of buffers those that change them, as running
+    statistics do not in training.
+    """
+    leaves = [value for value in tape.values if tape.graph.is_used(value.id)]
+    return {
+        leaf.name
+        for leaf in leaves
+        if leaf.kind == "parameter" or leaf.kind == "buffer" and _changes(tape, leaf.id)
+    }
+
+
+def _changes(tape: Tape, buffer: int) -> bool:
+    """Whether outputs change with the contents of a buffer."""
+    held = tape.recorded_array(buffer)
+    before = tape.outputs_of(None)
+    after = tape.outputs_of(None, {buffer: np.asarray(1.5 * held + 1, held.dtype)})
+    return any(
+        not np.array_equal(one, after[name], equal_nan=one.dtype.kind in "fc")
+        for name, one in before.items()
+    )
 
 
 def _far_apart(one: Array, other: Array) -> bool:

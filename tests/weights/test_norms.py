@@ -116,3 +116,34 @@ def test_statistics_that_could_not_be_written_are_no_parity():
     assert result.report.verdict == "parity"
     assert result.verdict == "unverified"
     assert any("in inference they do not" in note for note in result.table.notes), str(result)
+
+
+class ActorCritic(torch.nn.Module):
+    """Gives its value in training alone, under names of its own."""
+
+    def __init__(self, normed):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(4) if normed else torch.nn.Tanh()
+        self.policy, self.value = torch.nn.Linear(4, 3), torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        x = self.norm(x)
+        values = {"values": self.value(x)} if self.training else {}
+        return {"actions": self.policy(x), **values}
+
+
+class Both(ActorCritic):
+    """Gives both whenever it is called."""
+
+    def forward(self, x):
+        x = self.norm(x)
+        return {"logits": self.policy(x), "value": self.value(x)}
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_inference_with_other_outputs_is_asked_for_nothing_but_its_own_tensors(normed):
+    models = [nets.shuffled(make(normed), INPUTS) for make in (Both, ActorCritic)]
+    result = parity.transfer(*map(trained, models), INPUTS)
+    assert result.report.verdict == "parity"
+    assert result.verdict == ("unverified" if normed else "parity"), str(result)
+    assert any("in inference they do not" in note for note in result.table.notes) == normed

@@ -22,14 +22,21 @@ _ROOTS = frozenset(("sqrt", "rsqrt", "standard_deviation"))
 
 
 def is_standardised(case: Case) -> bool:
-    """Whether the input was normalised: other standard normal values have mean square 1 as well."""
-    x = case.first.x
-    return any(
+    """Whether the input was normalised: other standard normal values have mean square 1 as well.
+
+    Divided by a root it may have any: by stored statistics, or of inputs as small as the epsilon.
+    """
+    x, tape = case.first.x, case.reference.tape
+    has_unit_size = any(
         np.allclose(np.square(x).mean(axis=axes), 1.0, atol=0.05)
         for count in range(1, x.ndim + 1)
         for axes in itertools.combinations(range(x.ndim), count)
         if np.prod([x.shape[axis] for axis in axes]) > 1
-    ) and any(is_normalised(case.reference.tape, value) for value in case.entering)
+    )
+    return any(
+        is_divided_by_root(tape, value) or (has_unit_size and is_normalised(tape, value))
+        for value in case.entering
+    )
 
 
 def is_divided_by_root(tape: Tape, value: int) -> bool:

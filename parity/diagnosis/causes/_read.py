@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.errors import ReplayError
 from parity.tape import Array, Tape
 
 
@@ -20,6 +22,8 @@ def shown(case: Case, root: int, as_candidate: bool) -> dict[int, Array]:
     read = dict.fromkeys(value for op in view.computing for value in op.inputs)
     chains = [list(moves_behind(view.tape, value, starts)) for value in read]
     values = dict.fromkeys(value for chain in chains if starts & {*chain} for value in chain)
+    if not values:
+        return {}
     places = np.arange(x.size, dtype=np.float64).reshape(x.shape)
     run = case.candidate_values if as_candidate else case.reference_values
     arrays = run({**case.first.given, root: places}, values)
@@ -53,10 +57,15 @@ def feature_orders(case: Case) -> Iterator[Array]:
     Images that lie otherwise are flattened in another order, and so are the weights behind them.
     """
     found: list[Array] = []
+    values = case.reference.tape.values
+    read = {values[value].shape[-1:] for op in case.reference.computing for value in op.inputs}
     for root, x in case.first.given.items():
-        if x.dtype.kind != "f" or x.ndim < 3:
+        if x.dtype.kind != "f" or x.ndim < 3 or (math.prod(x.shape[1:]),) not in read:
             continue
-        sides = (shown(case, root, as_candidate).values() for as_candidate in (False, True))
+        try:
+            sides = [shown(case, root, as_candidate).values() for as_candidate in (False, True)]
+        except ReplayError:  # places are outside what an operation takes
+            continue
         for own, there in itertools.product(*sides):
             rows, others = (one.reshape(-1, one.shape[-1]) for one in (own, there))
             if rows.shape != others.shape or np.array_equal(rows, others):

@@ -12,7 +12,6 @@ from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import (
     is_added,
-    is_divided_by_root,
     is_factor,
     is_factor_less_one,
     is_standardised,
@@ -37,7 +36,7 @@ def affine_missing(case: Case) -> Iterator[Explanation]:
     Proof: one side's own operations, run with the scale at 1 or the offset at 0, give the other
         side's value.
     """
-    if len(case.first.inputs) != 1 or not _follows_a_norm(case):
+    if len(case.first.inputs) != 1 or not is_standardised(case):
         return
     reference, candidate = sides(case)
     for side, other in ((reference, candidate), (candidate, reference)):
@@ -65,12 +64,6 @@ def _in_words(parts: list[str], side: CaseSide) -> str:
 
 def _run_with(side: CaseSide, leaves: Mapping[int, Array], trial: Trial) -> Array:
     return side.run(trial.given, leaves)
-
-
-def _follows_a_norm(case: Case) -> bool:
-    """Whether the input was normalised; by stored statistics its mean square may be anything."""
-    tape = case.reference.tape
-    return is_standardised(case) or any(is_divided_by_root(tape, one) for one in case.entering)
 
 
 def _affine_parts(view: RegionView) -> Iterator[tuple[_Part, ...]]:

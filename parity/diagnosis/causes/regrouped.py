@@ -24,7 +24,7 @@ from parity.diagnosis.causes._context import (
     splits_heads,
     trades_channels,
 )
-from parity.diagnosis.causes._limits import LAYOUTS_TRIED, SPLITS_TRIED
+from parity.diagnosis.causes._limits import LAYOUTS_TRIED, SOURCES_TRIED, SPLITS_TRIED
 from parity.diagnosis.causes._read import is_whole, root_of, shown
 from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
@@ -113,13 +113,12 @@ def read_by_each(case: Case) -> Iterator[Explanation]:
         return
     given = case.first.given
     floating = [root for root in given if given[root].dtype.kind == "f" and given[root].size > 1]
-    options = {root: list(_rearranged(case, root)) for root in floating}
-    kind = _kind(case, [root for root in floating if options[root]])
+    options = {root: list(_rearranged(case, root)) for root in floating[:SOURCES_TRIED]}
+    roots = [root for root in options if options[root]]
+    kind = _kind(case, roots) if roots else None
     if kind is None:
         return
-    roots = [root for root in floating if options[root]]
-    groups = [tuple(roots), *((root,) for root in roots if len(roots) > 1)]
-    for group in groups if roots else ():
+    for group in [tuple(roots), *((root,) for root in roots if len(roots) > 1)]:
         chosen = itertools.product(*(options[root] for root in group))
         for indices in itertools.islice(chosen, SPLITS_TRIED):
             by_root = dict(zip(group, indices, strict=True))

@@ -157,3 +157,17 @@ def test_what_is_taken_from_one_is_not_normalised():
     kernel = tensor(values(4, 3))
     cause = cause_of(lambda x: (1 - x) @ kernel, lambda x: x @ kernel, done)
     assert "normalised" not in cause.summary and "deviation" not in cause.summary
+
+
+def test_a_temperature_that_was_learned_since_is_a_scale():
+    """The reference took it once, when it was 1."""
+    temperature = torch.nn.Linear(1, 1)
+    temperature.bias.data.fill_(-2.0)
+
+    def scaled(x):
+        return torch.exp(temperature.bias) * x
+
+    for factor, other in ((1.0, "taken as it is"), (0.5, "divided by 2")):
+        cause = cause_of(lambda x, by=factor: torch.tensor(by) * x, scaled, values(6))
+        assert cause.kind == "input-scale" and cause.confirmed
+        assert cause.summary == f"the input is divided by 7.38907; the reference's is {other}"

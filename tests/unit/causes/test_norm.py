@@ -126,6 +126,16 @@ def test_one_added_to_the_weights():
     assert cause_of(rms(MEAN), rms(1 + MEAN), X).kind == "rmsnorm-offset"
 
 
+def test_one_added_to_the_weights_behind_a_norm_of_small_inputs():
+    """Of inputs as small as the epsilon the mean square is not 1."""
+
+    def rms(x):
+        return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-3)
+
+    cause = cause_of(lambda x: rms(x) * MEAN, lambda x: rms(x) * (1 + MEAN), 0.02 * X)
+    assert (cause.kind, cause.parameters) == ("rmsnorm-offset", {"scale": ("w", "1 + w")})
+
+
 def test_local_response():
     def local(alpha, beta, bias):
         return lambda x: F.local_response_norm(x, 3, alpha, beta, bias).sin()
