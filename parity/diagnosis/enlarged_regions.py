@@ -56,16 +56,10 @@ def _loop(case: Case) -> Case | None:
     spans, other_spans = _spans(tape), _spans(other)
     if not spans and not other_spans:
         return None
-    inner = {op.index for op in case.reference.ops}
     for (c, d), order in _later_ends(case, limits.RECURRENT_ENCLOSURE_STEPS, moves=True):
         if _within(tape.values[c].op, spans) or _within(other.values[d].op, other_spans):
             continue  # there are steps to come
-        cut, inside = next(
-            _single_entries(tape, c, inner, limits.RECURRENT_ENCLOSURE_STEPS), (-1, frozenset())
-        )
-        if not inside or not _closed(tape, c, inside):
-            continue
-        after = _candidate_slice(case, cut, d, limits.RECURRENT_ENCLOSURE_STEPS)
+        inside, after = _from_one_entry(case, (c, d))
         if after is None:
             continue
         other_inside = {op.index for op in after}
@@ -76,6 +70,24 @@ def _loop(case: Case) -> Case | None:
             found = _enclosure(case, inside, after, (c, d), order)
             return found if found.whole else None
     return None
+
+
+def _from_one_entry(
+    case: Case, ends: tuple[int, int]
+) -> tuple[frozenset[int], tuple[Op, ...] | None]:
+    """Both sides' operations between two ends and the nearest value that alone enters either.
+
+    One side may read the last step alone, and the other all of them: both read the sequence.
+    """
+    tape, most = case.repaired.reference.tape, limits.RECURRENT_ENCLOSURE_STEPS
+    inner = {op.index for op in case.reference.ops}
+    for cut, inside in _single_entries(tape, ends[0], inner, most):
+        if not _closed(tape, ends[0], inside):
+            break  # what leaves it is no part of a larger one either
+        after = _candidate_slice(case, cut, ends[1], most)
+        if after is not None:
+            return inside, after
+    return frozenset(), None
 
 
 def _later_ends(

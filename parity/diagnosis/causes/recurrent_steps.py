@@ -22,6 +22,7 @@ from parity.operations import FILLED, PRODUCTS
 from parity.tape import Array, Op, Tape
 from parity.walk_once import Once
 
+_MULTIPLYING = PRODUCTS | {"recurrence"}
 _HELD = ("parameter", "buffer", "constant")  # what a model holds, and is not computed
 
 # --- direction ------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ def _passed_on(case: Case) -> Iterator[int]:
     here = inside & _reading(tape) | _first_readers(tape, case.reference.end)
     for value in case.entering:
         if (
-            _is_between_readers(tape, value, here)
+            (_is_between_readers(tape, value, here) or _is_kept_by_a_gate(case, value))
             and not _goes_on(case, value)
             # a matrix meets it without what the region computes: a gate lives within one step
             and _first_readers(tape, value, inside)
@@ -106,9 +107,13 @@ def _without(case: Case, state: int, starts: str) -> Explanation:
 
 
 def _steps_behind(view: RegionView) -> int:
-    """How often one matrix is read by what is made of a region's end."""
+    """How often what is made of a region's end is multiplied with one matrix.
+
+    A first state's product is made once and for all: its readers are no steps.
+    """
     tape = view.tape
     made = {tape.values[one].op for one in tape.graph.descendants(view.end)}
+    made = {index for index in made if index >= 0 and tape.ops[index].word in _MULTIPLYING}
     return max((len(readers & made) for readers in tape.graph.readers_of_matrices), default=0)
 
 
@@ -172,6 +177,24 @@ def _is_between_readers(tape: Tape, value: int, here: set[int]) -> bool:
     return any(
         # the product for several gates at once is wider than a state
         readers & before and readers & after and shape[-1:] <= (_narrowest(tape, readers),)
+        for readers in tape.graph.readers_of_matrices
+    )
+
+
+def _is_kept_by_a_gate(case: Case, value: int) -> bool:
+    """Whether the region reads a value and what its own matrix makes of it: a state and its gate.
+
+    So it is in the last step, behind which no matrix reads the state again.
+    """
+    tape = case.reference.tape
+    before = tape.graph.ancestors([value])
+    others = tape.graph.ancestors(one for one in case.entering if one != value)
+    reading = _first_readers(tape, value)
+    shape = tape.values[value].shape
+    return any(
+        readers & before
+        and readers & reading & others - before
+        and shape[-1:] <= (_narrowest(tape, readers),)
         for readers in tape.graph.readers_of_matrices
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,6 +37,7 @@ from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import RegionView
 from parity.tape import Array
 
 # where the reference's gates stand in TensorFlow's cells, in ONNX, and the way back; of a GRU
@@ -169,11 +170,14 @@ def sequences(case: Case) -> Iterator[StepSequence]:
     first = case.first
     if len(case.roots) != 1 or not case.whole or first.reference.shape != first.candidate.shape:
         return
-    (root,), leaves = case.roots, case.reference.leaves
+    (root,) = case.roots
     shape = first.given[root].shape
     if len(shape) != 3 and len(case.entering) == 1:  # what is a batch of steps before a reshape
         (root,), shape = case.entering, first.inputs[0].shape
-    if len(shape) != 3 or next(packings(leaves, layers_of(leaves)), None) is None:
+    # a side that starts from zero at every step has no use for the recurrent kernel
+    if len(shape) != 3 or not any(
+        any(packings(side.view.leaves, layers_of(side.view.leaves))) for side in sides(case)
+    ):
         return
     if attends(case, readers=0):  # its kernels may be as many as a layer's gates
         return
@@ -219,7 +223,7 @@ def steps_reversed(case: Case) -> Iterator[Explanation]:
         substituted for its own; the rest of its operations give the candidate's value.
     """
     for sequence in sequences(case):
-        states = list(_states(sequence))
+        states = list(_states(sides(case)[0], sequence))
         given = sequence.changed(case.first, np.flip)
         arrays = case.reference_values(given, [value for value, _ in states])
         for (value, back), array in zip(states, arrays, strict=True):
@@ -235,24 +239,26 @@ def steps_reversed(case: Case) -> Iterator[Explanation]:
                 return
 
 
-def _states(sequence: StepSequence) -> Iterator[tuple[int, int | None]]:
+def _states(side: CaseSide, sequence: StepSequence) -> Iterator[tuple[int, int | None]]:
     """Values that may be a layer's states, and the axis of their steps; None for the last state."""
-    case = sequence.case
-    tape, end = case.reference.tape, case.reference.end
-    yield from ((end, back) for back in (*sequence.states, None))
-    found: list[tuple[int, int | None]] = []
-    for op in case.reference.ops:
-        for value in op.outputs:
-            shape = tape.values[value].shape
-            if not op.static and len(shape) == 3:
-                found += [(value, back) for back in (0, 1) if shape[back] == sequence.steps]
-    found += [(value, None) for value in _last_states(case)]
+    yield from ((side.view.end, back) for back in (*sequence.states, None))
+    found = list[tuple[int, int | None]](_all_states(side.view, sequence.steps))
+    found += [(value, None) for value in _last_states(side.view)]
     yield from found[:STATES_REVERSED]
 
 
-def _last_states(case: Case) -> Iterator[int]:
+def _all_states(view: RegionView, steps: int) -> Iterator[tuple[int, int]]:
+    """Values in a region that may be the states of all steps, and the axis of these."""
+    for op in view.ops:
+        for value in op.outputs:
+            shape = view.tape.values[value].shape
+            if not op.static and len(shape) == 3:
+                yield from ((value, back) for back in (0, 1) if shape[back] == steps)
+
+
+def _last_states(view: RegionView) -> Iterator[int]:
     """Values through which all goes that a loop has computed, one for each loop, the first."""
-    tape, ops = case.reference.tape, case.reference.ops
+    tape, ops = view.tape, view.ops
     last_read = {value: op.index for op in ops for value in op.inputs}
     for readers in tape.graph.readers_of_matrices:
         if len(readers) < 2:
@@ -313,38 +319,57 @@ def _steps_alone(case: Case) -> Iterator[Explanation]:
 def _alone(side: CaseSide, sequence: StepSequence) -> Iterator[Predict]:
     """Ways to have every step's state as if it were the first: of all steps, or of the last."""
     first, steps = side.case.first, sequence.steps
-    ends = (0, steps - 1)
+    ends, wanted = (0, steps - 1), sides(side.case)[not side.is_candidate].end(first)
     if steps <= STEPS_PUT_FIRST:
-        for back, place in itertools.product(sequence.states, ends):
-            yield partial(_all_alone, side, sequence, back, place)
-    if first.reference.ndim != 2:
-        return
-    view, wanted = side.view, sides(side.case)[not side.is_candidate].end(first)
-    alike = [
-        value
-        for op in view.ops
-        for value in op.outputs
-        if view.tape.values[value].shape == view.value.shape
-    ]
-    for step in ends:
-        found = side.values(sequence.rolled(first, steps - 1 - 2 * step), alike)
-        for value, array in zip(alike, found, strict=True):
-            if close(array, wanted):
-                yield partial(_last_alone, side, sequence, value, step)
+        states = list(_all_states(side.view, steps))[:STATES_REVERSED]
+        runs = _put_first(side, sequence, [value for value, _ in states], first)
+        for (at, (value, back)), place in itertools.product(enumerate(states), ends):
+            alone = _stacked([run[at] for run in runs], place, back)
+            if close(side.run(first.given, {value: alone}), wanted):
+                yield partial(_all_alone, side, sequence, (value, back), place)
+    for step, target in itertools.product(ends, (side.view.end, *_last_states(side.view))):
+        like = list(_made_alike(side.view, target))[:STATES_REVERSED]
+        given = sequence.rolled(first, steps - 1 - 2 * step)
+        for source, array in zip(like, side.values(given, like), strict=True):
+            if close(side.run(first.given, {target: array}), wanted):
+                yield partial(_last_alone, side, sequence, (source, target), step)
+
+
+def _made_alike(view: RegionView, target: int) -> Iterator[int]:
+    """The values of a region that operations of one kind give in one shape, as at every step."""
+    values = view.tape.values
+    for op in view.ops:
+        if op.kind == view.tape.ops[values[target].op].kind:
+            yield from (one for one in op.outputs if values[one].shape == values[target].shape)
+
+
+def _put_first(
+    side: CaseSide, sequence: StepSequence, values: Collection[int], trial: Trial
+) -> list[list[Array]]:
+    """Values of a region with the sequence rolled by 0, 1, ... places."""
+    rolled = (sequence.rolled(trial, places) for places in range(sequence.steps))
+    return [side.values(given, values) for given in rolled]
+
+
+def _stacked(rolled: Sequence[Array], place: int, back: int) -> Array:
+    """The states of all steps, each taken where it is put at one place, which is the first."""
+    steps = range(len(rolled))
+    return np.stack([rolled[place - step].take(place, back) for step in steps], back)
 
 
 def _all_alone(
-    side: CaseSide, sequence: StepSequence, back: int, place: int, trial: Trial
+    side: CaseSide, sequence: StepSequence, states: tuple[int, int], place: int, trial: Trial
 ) -> Array:
-    """The states of all steps, each put at one place of the sequence, which is its first."""
-    states = (
-        side.run(sequence.rolled(trial, place - step)).take(place, back)
-        for step in range(sequence.steps)
-    )
-    return np.stack(list(states), back)
+    """What a side gives with the states of all steps as if each were the first."""
+    value, back = states
+    rolled = [run[0] for run in _put_first(side, sequence, [value], trial)]
+    return side.run(trial.given, {value: _stacked(rolled, place, back)})
 
 
 def _last_alone(
-    side: CaseSide, sequence: StepSequence, value: int, step: int, trial: Trial
+    side: CaseSide, sequence: StepSequence, states: tuple[int, int], step: int, trial: Trial
 ) -> Array:
-    return side.values(sequence.rolled(trial, sequence.steps - 1 - 2 * step), [value])[0]
+    """What a side gives with the first state in the place of the last, whose step is put first."""
+    source, target = states
+    rolled = sequence.rolled(trial, sequence.steps - 1 - 2 * step)
+    return side.run(trial.given, {target: side.values(rolled, [source])[0]})

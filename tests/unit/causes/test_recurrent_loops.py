@@ -97,7 +97,8 @@ def test_steps_from_the_other_end_of_a_layer_with_others_around(last):
         assert kind(net(not backwards), net(backwards), X) == "direction"
 
 
-@pytest.mark.parametrize(("carries", "last"), [(True, True), (True, False), (False, False)])
+@pytest.mark.parametrize("carries", [True, False])
+@pytest.mark.parametrize("last", [True, False])
 def test_every_step_by_itself(carries, last):
     reference, candidate = (unrolled(carries=one, last=last) for one in (carries, not carries))
     cause = cause_of(reference, candidate, X)
@@ -105,6 +106,24 @@ def test_every_step_by_itself(carries, last):
         "state-not-carried",
         {"carried": (carries, not carries)},
     )
+
+
+def averaged(states):
+    return states.mean(1)
+
+
+def headed(states):
+    """Two heads, so that the state alone is where both can be put right."""
+    heads = torch.cos(torch.arange(1.0, 4 * UNITS + 1)).reshape(2, UNITS, 2)
+    return torch.cat([torch.softmax(states @ heads[0], -1), states @ heads[1]], -1)
+
+
+@pytest.mark.parametrize("carries", [True, False])
+@pytest.mark.parametrize(("behind", "last"), [(averaged, False), (headed, True)])
+def test_every_step_by_itself_of_a_layer_that_is_read_on(carries, behind, last):
+    nets = [unrolled(carries=one, last=last) for one in (carries, not carries)]
+    cause = cause_of(*(lambda x, net=net: behind(net(x)) for net in nets), X)
+    assert (cause.kind, cause.confirmed) == ("state-not-carried", True)
 
 
 @pytest.mark.parametrize("net", [lambda: fused(layer()), unrolled], ids=["fused", "unrolled"])
