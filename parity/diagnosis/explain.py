@@ -130,10 +130,14 @@ def _again(sibling: Explained, case: Case, around: Iterable[Case]) -> Explained 
 
 
 class _Around:
-    """The enclosures of a case, made when the first cause asks for them."""
+    """The enclosures of a case, made when the first cause asks for them.
+
+    One that goes through a decision, as an argmax, shows less of the numbers than the case does.
+    """
 
     def __init__(self, case: Case) -> None:
-        self._source = itertools.islice(enclosures(case), limits.ENCLOSURES_TRIED)
+        tried = itertools.islice(enclosures(case), limits.ENCLOSURES_TRIED)
+        self._source = (one for one in tried if not _decides(one))
         self._made: list[Case] = []
 
     def __iter__(self) -> Iterator[Case]:

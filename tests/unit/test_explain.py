@@ -205,6 +205,24 @@ def test_enclosures_have_one_entry_and_hold_the_region():
     assert any(_is_normal(one.first.reference) for one in whole)
 
 
+def test_no_enclosure_goes_through_a_decision():
+    def decided(power):
+        def form(x):
+            shares = torch.softmax(x**power, -1)
+            chosen = torch.nn.functional.one_hot(shares.argmax(-1), x.shape[-1]).float()
+            return torch.tanh(chosen * 3), (shares + 1).log()
+
+        return form
+
+    case = case_between(decided(2), decided(3))
+
+    def decides(one):
+        return any(op.word == "argmax" for op in one.candidate.ops)
+
+    assert any(decides(one) for one in enclosures(case))
+    assert not any(decides(one) for one in module._Around(case))
+
+
 def _is_normal(array):
     """Whether each row has mean 0 and variance 1."""
     return np.allclose(array.mean(-1), 0, atol=1e-6) and np.allclose(array.var(-1), 1, rtol=1e-3)

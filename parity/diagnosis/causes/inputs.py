@@ -213,7 +213,16 @@ def _learned_alike(case: Case) -> bool:
         [leaf.array.ravel() for leaf in view.leaves if leaf.kind == "parameter"]
         for view in (case.reference, case.candidate)
     )
-    return bool(reference) and all(any(same(a, b) for b in candidate) for a in reference)
+    return bool(reference) and all(
+        any(_is_part(a, b) or _is_part(b, a) for b in candidate) for a in reference
+    )
+
+
+def _is_part(small: Array, large: Array) -> bool:
+    """Whether a vector is a row of another, as one layer's of what several keep together."""
+    if not small.size or large.size % small.size:
+        return False
+    return any(same(small, row) for row in large.reshape(-1, small.size))
 
 
 def _lone_entry(case: Case, made: InputScaling, other: InputScaling) -> int | None:
