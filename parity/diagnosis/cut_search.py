@@ -15,6 +15,7 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates, root
+from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
 from parity.errors import ReplayError
@@ -22,7 +23,7 @@ from parity.matching.axis_order import Order
 from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair, Side, rematch, share
 from parity.numerics.difference import residual
-from parity.operations import ADDITIONS, SUBTRACTIONS
+from parity.operations import ADDITIONS, PRODUCTS, SUBTRACTIONS
 from parity.tape import Array, Op
 
 
@@ -71,7 +72,10 @@ class CutSearch:
         for a, b in self.ends.candidates()[: limits.CUT_TRIES]:
             if self.ends.depth(a, b) <= self.ends.depth(*found.values) or b in self.found.pairs:
                 continue
-            if any(map(self._passes_more, self.scene.own_regions(a, b), (a, b))):
+            larger = self.scene.own_regions(a, b)
+            if any(map(_has_other_products, larger, found.regions)):
+                continue  # another layer's
+            if any(map(self._passes_more, larger, (a, b))):
                 continue
             tried += 1
             for order in self.ends.orders(a, b):
@@ -153,6 +157,7 @@ class CutSearch:
             self.scene.or_where_it_is_read(self.reference, reference, a),
             self.scene.or_where_it_is_read(self.candidate, candidate, b),
         )
+        regions = or_first_in_loop(self.scene, regions)
         if min(region.computing for region in regions) > 1:
             first = self._first_of_several(regions, (a, b))
             if first is not None:
@@ -378,6 +383,12 @@ def _one_operation_each(reference: Region, candidate: Region) -> bool:
 
 def _first_word(region: Region) -> str:
     return next(op.word for op in region.ops if op.role != "move")
+
+
+def _has_other_products(larger: Region, smaller: Region) -> bool:
+    """Whether a larger region multiplies by matrices or kernels that a smaller one does not."""
+    known = {op.index for op in smaller.ops}
+    return any(op.word in PRODUCTS and op.index not in known for op in larger.ops)
 
 
 def _is_normalisation(first: Region, rest: Region) -> bool:

@@ -186,7 +186,7 @@ class Scene:
     def _has_partner(self, walk: SideWalk, value: int) -> bool:
         if walk is self.candidate and value in self.found.injected:
             return True
-        other = self._partner(walk, value)
+        other = self.partner(walk, value)
         if other is None:
             return False
         if walk.side.informative(value):
@@ -196,7 +196,7 @@ class Scene:
         op = opposite.tape.producer(other)
         return op is not None and not op.static
 
-    def _partner(self, walk: SideWalk, value: int) -> int | None:
+    def partner(self, walk: SideWalk, value: int) -> int | None:
         """The value of the other side that a value is."""
         if walk is self.candidate:
             pair = self.found.pairs.get(value)
@@ -254,7 +254,7 @@ class Scene:
                 return False
             check()
             if self.is_settled(walk, value) and not (itself and value in values):
-                if not besides or self._partner(walk, value) not in besides:
+                if not besides or self.partner(walk, value) not in besides:
                     return False
             inside.add(op.index)
             return True

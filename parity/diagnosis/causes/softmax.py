@@ -208,7 +208,7 @@ def softmax_temperature(case: Case) -> Iterator[Explanation]:
     if found is None and _softmax_follows(case):
         found = next(other_parameter(case, np.divide, _divisor, partial(_divided, case)), None)
     if found is not None:
-        prepared = _scales_input(case.reference) or _scales_input(case.candidate)
+        prepared = scales_input(case.reference) or scales_input(case.candidate)
         yield replace(found, cost=SCALED_INPUT) if prepared else found
 
 
@@ -240,7 +240,7 @@ def temperature(x: Array, y: Array, name: str, axes: Axes) -> float | None:
     return plain(square / slope, 1e-6, 11)
 
 
-def _scales_input(view: RegionView) -> bool:
+def scales_input(view: RegionView) -> bool:
     """Whether a line of its own scales the model's input: what softmax then reads is prepared."""
     tape = view.tape
     for op in view.computing:

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import OF_A_DISTRIBUTION, SAME_PARAMETER
+from parity.diagnosis.causes._limits import OF_A_DISTRIBUTION, SAME_PARAMETER, SCALED_INPUT
 from parity.diagnosis.causes._substitution import (
     Axes,
     Inside,
@@ -22,7 +22,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting
-from parity.diagnosis.causes.softmax import FORMS, sums, temperature
+from parity.diagnosis.causes.softmax import FORMS, scales_input, sums, temperature
 from parity.tape import Array, Op
 
 _INVERSES = {"softmax": ("log_softmax", np.log), "log_softmax": ("softmax", np.exp)}
@@ -84,12 +84,14 @@ def softmax_within(case: Case) -> Iterator[Explanation]:
 
 def _at_another_temperature(case: Case, step: _Step, other: float) -> Explanation:
     shape = case.reference.tape.values[step.value].shape
+    prepared = scales_input(case.reference) or scales_input(case.candidate)
     return Explanation(
         "softmax-temperature",
         f"{step.name} of the logits over {other:g}; the reference divides them by "
         f"{step.temperature:g}",
         _with_softmax(case, step, shape, step.axes, other),
         parameters={"temperature": (step.temperature, other)},
+        cost=SCALED_INPUT if prepared else 0.0,
     )
 
 

@@ -9,7 +9,7 @@ from parity.diagnosis import divergences
 from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 
 LENGTHS = (6, 2, 4)
@@ -142,6 +142,22 @@ def test_the_state_before_the_padding(masked):
     models = [unrolled(last=True, lengths=LENGTHS), lambda x: torch.tanh(module(x)[1][0][0])]
     cause = cause_of(*(models if masked else models[::-1]), X)
     assert (cause.kind, cause.parameters) == ("sequence-mask", {"masked": (masked, not masked)})
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_mask_is_missing_in_the_loop_and_not_behind_it(masked):
+    """The state is passed on from step to step; what reads the last one is right."""
+
+    def read_on(run):
+        def scaled(x):
+            return torch.softmax(1.7 * run(x), -1)
+
+        return scaled
+
+    nets = [read_on(unrolled(last=True, lengths=one)) for one in (LENGTHS, None)]
+    found = compared(*(nets if masked else nets[::-1]), X).divergences[0]
+    places = [site.frames[0].function for site in (found.reference, found.candidate)]
+    assert (found.cause.kind, places) == ("sequence-mask", ["run", "run"])
 
 
 def gru(after, biased=True):
