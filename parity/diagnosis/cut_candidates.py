@@ -10,9 +10,11 @@ from math import inf
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.region import Scene, SideWalk
-from parity.matching.axis_order import Order, orders
+from parity.matching.axis_order import Order, find_order, orders, without_ones
 from parity.matching.fingerprint import Fingerprint
+from parity.matching.limits import SAME
 from parity.matching.match import Pair
+from parity.tape import Op, Tape
 
 
 class CutCandidates:
@@ -48,7 +50,8 @@ class CutCandidates:
                 if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
-        swapped = self._ambiguous_inputs() + self._swapped_in_the_reference()
+        swapped = self._arranged_by_each()
+        swapped += self._ambiguous_inputs() + self._swapped_in_the_reference()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
@@ -90,6 +93,47 @@ class CutCandidates:
                 walk.depth[value], walk.roots[value] = 0, {root(walk.side.print(value))}
                 found.append(value)
         return found
+
+    def _arranged_by_each(self) -> list[tuple[int, int]]:
+        """The first values that each side's moves make of one, with its elements at other places.
+
+        Either may have a partner among what the moves pass through on the other side.
+        """
+        starts = self._moved(self.reference)
+        found: list[tuple[int, int]] = []
+        for root, chain in self._moved(self.candidate):
+            pair = self.found.pairs.get(root)
+            start = None if pair is None else self.reference.tape.before_moves(pair.reference)
+            for _, other in (one for one in starts if one[0] == start):
+                steps = itertools.product(enumerate(other), enumerate(chain))
+                ranked = sorted(steps, key=lambda one: one[0][0] + one[1][0])
+                pairs = ((a, b) for (_, a), (_, b) in ranked if self._lie_otherwise(a, b))
+                found += itertools.islice(pairs, limits.FEW_CUT_TRIES)
+        return list(dict.fromkeys(found))[: 2 * limits.FEW_CUT_TRIES]
+
+    def _moved(self, walk: SideWalk) -> list[tuple[int, list[int]]]:
+        """What the differing part reads that moves alone made of a value, with each step."""
+        found = {}
+        for value in dict.fromkeys(self._read(walk)):
+            chain: list[int] = []
+            op = walk.tape.producer(value)
+            while op is not None and not op.static and _rearranges(walk.tape, op):
+                chain.insert(0, value)
+                value = op.inputs[0]
+                op = walk.tape.producer(value)
+            if chain:
+                found[chain[-1]] = value, chain
+        return list(found.values())
+
+    def _lie_otherwise(self, a: int, b: int) -> bool:
+        """Whether two values have the same three axes or more, and hold the same in no order."""
+        check()
+        reference, candidate = self.found.reference, self.candidate.side
+        shapes = reference.array(a).shape, candidate.array(b).shape
+        lengths = [sorted(without_ones(shape)) for shape in shapes]
+        if lengths[0] != lengths[1] or len(lengths[0]) < 3:
+            return False
+        return find_order(reference.array(a), candidate.array(b), SAME, reference.print(a)) is None
 
     def _ambiguous_inputs(self) -> list[tuple[int, int]]:
         """Pairs that the differing part reads where a transposed square matches its original."""
@@ -189,3 +233,10 @@ def root(print_: Fingerprint) -> tuple[int, float]:
 
 def _is_exact(dtype: str) -> bool:
     return not dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _rearranges(tape: Tape, op: Op) -> bool:
+    """Whether an operation splits, permutes or merges axes: all elements of a value, once each."""
+    if op.role != "move" or len(op.inputs) != 1 or op.word in ("flip", "roll"):
+        return False
+    return tape.values[op.inputs[0]].size == tape.values[op.outputs[0]].size

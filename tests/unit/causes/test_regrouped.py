@@ -109,3 +109,25 @@ def test_a_square_is_split_where_it_is_and_not_where_its_multiple_is_read() -> N
 
     (found,) = compared(split(False), split(True), values_of(4, 7)).divergences
     assert "here they differ" in found.candidate.code
+
+
+def test_pixels_are_shuffled_where_they_are_and_not_where_they_are_read() -> None:
+    """Of 2 by 2 pixels of 2 channels each part that is moved has a look-alike on the other side."""
+    first, then = tensor(values_of(8, 4, 3, 3)), tensor(values_of(5, 2, 3, 3))
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.sigmoid(F.conv2d(x, first, padding=1).permute(0, 2, 3, 1))
+        parts = h.reshape(3, 5, 6, 2, 2, 2).permute(0, 1, 3, 2, 4, 5)
+        image = parts.reshape(3, 10, 12, 2).permute(0, 3, 1, 2)  # in the reference here
+        return F.conv2d(image, then)
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        h = torch.sigmoid(F.conv2d(x, first, padding=1))
+        parts = h.reshape(3, 2, 2, 2, 5, 6).permute(0, 1, 4, 2, 5, 3)
+        image = parts.reshape(3, 2, 10, 12)  # in the candidate here
+        return F.conv2d(image, then)
+
+    (found,) = compared(reference, candidate, IMAGES).divergences
+    assert (found.cause.kind, found.cause.confirmed) == ("pixel-shuffle-order", True)
+    assert "in the reference here" in found.reference.code
+    assert "in the candidate here" in found.candidate.code
