@@ -60,9 +60,9 @@ def _differ(
     a, b = a.astype(np.float64), b.astype(np.float64)
     given = ({}, matched.draws) if precision else given_as_ran(matched)
     moved = []
-    for tape, value, fed in zip(matched.tapes, pair.values, given, strict=True):
+    for tape, value, supplied in zip(matched.tapes, pair.values, given, strict=True):
         try:
-            step = moved_as_long(tape, value, fed, precision, a.shape)
+            step = moved_as_long(tape, value, supplied, precision, a.shape)
         except ParityError:  # moved values are outside what an operation takes
             step = np.zeros(a.shape)
         moved.append(step)

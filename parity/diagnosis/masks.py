@@ -26,10 +26,10 @@ def are_masks(matched: Match, pair: OutputPair, reference: Array, candidate: Arr
     given: tuple[Mapping[int, Array], ...] = {}, matched.given
     differ = _differ(reference, candidate)
     sides = zip((reference, candidate), matched.tapes, pair.values, given, strict=True)
-    for array, tape, value, fed in sides:
+    for array, tape, value, supplied in sides:
         if (hidden(array) & differ).any():
             try:
-                if not masks_are_constant(tape, value, fed):
+                if not masks_are_constant(tape, value, supplied):
                     return False
             except ParityError:  # other inputs are outside what an operation takes
                 continue

@@ -192,9 +192,9 @@ class Probes:
 
     def _ask(self, draw: int, factor: float) -> tuple[Array, list[tuple[Array, Array]]]:
         random = np.random.default_rng(draw)
-        fed = self._case.redrawn(lambda array: factor * random.standard_normal(array.shape))
-        there = self._case.probe(fed)
-        turned = {root: -x if x.dtype.kind == "f" else x for root, x in fed.items()}
+        supplied = self._case.redrawn(lambda array: factor * random.standard_normal(array.shape))
+        there = self._case.probe(supplied)
+        turned = {root: -x if x.dtype.kind == "f" else x for root, x in supplied.items()}
         back = self._case.probe(turned)
         return there.x, [(one.reference, one.candidate) for one in (there, back)]
 

@@ -26,7 +26,7 @@ from parity.tape import Array, Replay, Tape
 
 
 def record_formula(formula: Callable[..., Any], inputs: Inputs) -> Tape:
-    """Runs a formula on the reference's inputs, in float64: what is right by the book.
+    """Runs a formula on the reference's inputs, in float64: what the formula says is right.
 
     Args:
         formula: a function of NumPy arrays; positional for an array or a tuple, by names for a

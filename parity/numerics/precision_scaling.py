@@ -41,7 +41,7 @@ def working_residual(
     ops: Iterable[Op],
     value: int,
 ) -> float:
-    """What the candidate's operations leave in the working precision, fed the reference's bits.
+    """What the candidate's operations leave in the working precision, on the reference's bits.
 
     Args:
         reference: the reference's value as recorded and in float64, laid out as the candidate's.

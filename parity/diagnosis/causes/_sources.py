@@ -107,8 +107,8 @@ def _is_lost(case: Case, value: int) -> bool:
     inside = {op.index for op in case.candidate.ops}
     try:
         before, after = (
-            tape.replay("float64", {value: fed}, run, only=inside).array(end)
-            for fed in (array, array + step)
+            tape.replay("float64", {value: supplied}, run, only=inside).array(end)
+            for supplied in (array, array + step)
         )
     except ReplayError:  # outside what an operation takes
         return False

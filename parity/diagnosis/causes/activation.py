@@ -263,8 +263,8 @@ def _times_further_on(curve: Curve, side: CaseSide) -> int:
         for op in before_kernels(run.tape, side.entering)
         if op.index in leading or not made.isdisjoint(op.outputs)
     }
-    fed = {value: run.array(value) for value in side.entering}
-    run = run.tape.replay("float64", fed, run, only=ops)  # in the run itself much is repaired
+    supplied = {value: run.array(value) for value in side.entering}
+    run = run.tape.replay("float64", supplied, run, only=ops)  # in the run itself much is repaired
     pairs = _pairs(run.tape, ops)
     return len({after for x, after in pairs if _is_curve(curve, run.array(x), run.array(after))})
 
