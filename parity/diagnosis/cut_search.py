@@ -340,7 +340,7 @@ class CutSearch:
 
 def differs_by_offset(a: Array, b: Array) -> bool:
     """Whether the difference of two arrays is one number along an axis that is not the batch's."""
-    if a.shape != b.shape or not a.size:
+    if a.shape != b.shape or not a.size or a.dtype.kind != "f":
         return False
     difference = a - b
     bound = limits.ROUNDED_CONSTANTS * max(float(np.abs(a).max()), float(np.abs(b).max()))

@@ -106,7 +106,8 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
                 if result is None:
                     break
                 if isinstance(result, Explained):
-                    held.append(result)
+                    if where is case or not _is_doubted_by(one, held):
+                        held.append(result)
                 elif closest is None or result.share > closest.share:
                     closest = result if result.share > 0 else closest
         proved = [one for one in held if not one.unproved]
@@ -114,6 +115,11 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
             return _simplest(proved)
         consistent += held
     return _simplest(consistent) if consistent else closest
+
+
+def _is_doubted_by(one: RegisteredCause, held: Iterable[Explained]) -> bool:
+    """Whether a cause holds in the region and doubts that itself: a larger one adds nothing."""
+    return any(found.by is one and found.explanation.unproved for found in held)
 
 
 def _again(sibling: Explained, case: Case, around: Iterable[Case]) -> Explained | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 import torch
 
+from parity.findings import Divergence
 from parity.frameworks.chainer_numpy import import_chainer
 
 chainer = import_chainer()
@@ -133,3 +135,12 @@ def _relative_difference(reference: np.ndarray, candidate: np.ndarray) -> float:
         return float("inf")
     scale = np.nanmax(np.abs(reference)) or 1.0
     return float(np.nanmax(np.abs(reference - candidate)) / scale)
+
+
+def at_each_place(divergences: Iterable[Divergence]) -> list[Divergence]:
+    """Divergences with one for each place of those that several layers have alike."""
+    return [
+        replace(one, reference=reference, candidate=candidate)
+        for one in divergences
+        for reference, candidate in ((one.reference, one.candidate), *one.places)
+    ]

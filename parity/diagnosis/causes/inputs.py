@@ -182,6 +182,8 @@ def input_scale(case: Case) -> Iterator[Explanation]:
     shape = candidate.array(partners[0]).shape
     if np.broadcast_shapes(np.shape(other.scale), np.shape(other.offset), shape) != shape:
         return  # a single number that a row is made of
+    if math.prod(shape) != case.reference.tape.values[_start(case, value, pair)].size:
+        return  # a part of what the reference reads
     x = reference.array(value)
     scale, offset = (
         _as_read(case, value, pair, np.broadcast_to(one, shape))
@@ -252,10 +254,15 @@ def _stated_alone(
 
 def _as_read(case: Case, value: int, pair: Pair, array: Array) -> Array:
     """An array like an input of the candidate, laid out as what the reference reads of it."""
-    root = case.reference.tape.before_moves(value)
-    start = root if pair.reference == root else value
+    start = _start(case, value, pair)
     laid = pair.order.revert(array, case.reference.tape.values[start].shape)
     return case.reference_values({start: laid}, (value,))[0]
+
+
+def _start(case: Case, value: int, pair: Pair) -> int:
+    """What the reference has for the candidate's input: what it reads, or that before moves."""
+    root = case.reference.tape.before_moves(value)
+    return root if pair.reference == root else value
 
 
 def _cost(case: Case, made: InputScaling, other: InputScaling) -> float:

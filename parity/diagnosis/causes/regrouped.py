@@ -146,6 +146,8 @@ def _rearranged(case: Case, root: int) -> Iterator[Array]:
     own, others = (shown(case, root, as_candidate).values() for as_candidate in (False, True))
     found: list[Array] = []
     for index, there in itertools.product(own, others):
+        if np.array_equal(index, there):
+            continue  # both read it alike
         for laid in itertools.islice(_laid_alike(there, index.shape), LAYOUTS_TRIED):
             order = np.empty(x.size, np.int64)
             order[index.ravel()] = laid.ravel()
