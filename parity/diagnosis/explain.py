@@ -99,7 +99,7 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
     consistent: list[Explained] = []  # reported only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
     for _, tier in tiers:
-        held = []
+        held: list[Explained] = []
         for one in tier:
             for proposed, where in _proposals(one, case, around):
                 result = _tried(one, where, proposed)
