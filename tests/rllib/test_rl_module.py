@@ -37,7 +37,12 @@ def outputs(model, inputs):
 
 
 def causes(report):
-    return [(one.candidate.layer, one.cause and one.cause.kind) for one in report.divergences]
+    """The layer and the cause of each divergence, at each of its places."""
+    return [
+        (site.layer, one.cause and one.cause.kind)
+        for one in report.divergences
+        for site in (one.candidate, *(candidate for _, candidate in one.places))
+    ]
 
 
 # --- what it is called with, and gives -----------------------------------------------------------
