@@ -98,11 +98,11 @@ def resized(case: Case) -> Iterator[Explanation]:
             continue  # a mean over all pixels, or one of them that was chosen
         a, b = ([one for one in _ALL if _fits(one, x, v, seen.axes)] for v in (end, candidate))
         sizes = [(x.shape[axis], end.shape[axis]) for axis in seen.axes]
-        for told in _told_apart(a, b, sizes):
+        for named in _distinguished(a, b, sizes):
             yield replace(
-                told.explanation,
-                candidate=partial(seen.resized, told.candidate),
-                reference=partial(seen.resized, told.reference),
+                named.explanation,
+                candidate=partial(seen.resized, named.candidate),
+                reference=partial(seen.resized, named.reference),
                 unproved=_pooled(case),
             )
             return
@@ -173,10 +173,10 @@ def resized_by_tables(case: Case) -> Iterator[Explanation]:
             for side in (0, 1)
         )
         sizes = [table.shape[::-1] for table, _ in pairs]
-        for told in _told_apart(reference, candidate, sizes):
+        for named in _distinguished(reference, candidate, sizes):
             doubts = (read_elsewhere(case, change) for change in found)
             yield replace(
-                told.explanation,
+                named.explanation,
                 candidate=with_changes(case, found),
                 unproved=next(filter(None, doubts), ""),
             )
@@ -197,7 +197,7 @@ class ToldApart:
     explanation: Explanation
 
 
-def _told_apart(
+def _distinguished(
     reference: Sequence[Resize], candidate: Sequence[Resize], sizes: Sequence[tuple[int, int]]
 ) -> Iterator[ToldApart]:
     """Of the formulas that fit the two sides, those that are most alike.

@@ -25,13 +25,7 @@ def cause_of(
     reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray
 ) -> Any:
     """The cause of the first divergence; None if there is a divergence and no cause."""
-    report = parity.compare(
-        parity.wrap(reference, framework="torch"),
-        parity.wrap(candidate, framework="torch"),
-        inputs=inputs if len(inputs) > 1 else inputs[0],
-    )
-    assert report.verdict == "diverged"
-    return report.divergences[0].cause
+    return compared(reference, candidate, *inputs).divergences[0].cause
 
 
 def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> str:
