@@ -123,9 +123,18 @@ def fills_of(side: CaseSide, site: WindowSite | None) -> tuple[list[float], list
     for op in side.view.ops:
         if op.word in PADS:
             (array,) = side.values(side.case.first.given, op.outputs[:1])
-            corners = [float(array.flat[at]) for at in (0, -1)] if array.size else []
+            corners = [float(array.flat[at]) for at in _padded_ends(side, op) if array.size]
             found[op.index not in leading].extend(corners)
     return found
+
+
+def _padded_ends(side: CaseSide, op: Op) -> list[int]:
+    """Which of the first and the last number that a padding gives are its own: 0, -1."""
+    padding = side.view.tape.padding(op)
+    if padding is None:
+        return [0, -1]
+    before, after = ([pads[end] > 0 for pads in padding.pads] for end in (0, 1))
+    return [0] * any(before) + [-1] * any(after)
 
 
 def _kernel_of_columns(side: CaseSide, op: Op, window: Window) -> Array | None:
