@@ -151,6 +151,8 @@ def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Findin
     if not any(_may_undo(cause, one.divergence.cause) for one in findings if one is not here):
         return ""
     alike = all(one.stated == findings[0].stated for one in findings)
+    if alike and not cause.kind.endswith(_REARRANGEMENTS) and not is_weak(here.divergence):
+        return ""  # one change in several places undoes itself only where it puts back an order
     more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
     for one in (finding.divergence for finding in findings):
         before, after = one.output_before, one.output_after

@@ -12,7 +12,9 @@ from parity.diagnosis import causes
 
 torch = pytest.importorskip("torch")
 
-from tests.unit.causes.compared_pairs import compared, tensor, values  # noqa: E402
+from tests.unit.causes.compared_pairs import Values, compared, tensor  # noqa: E402
+
+values = Values()
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-cause.md").read_text()
 [CODE] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

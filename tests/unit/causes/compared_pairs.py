@@ -10,11 +10,15 @@ import torch
 
 import parity
 
-random = np.random.default_rng(3)
 
+class Values(np.random.Generator):
+    """Standard normal arrays. Each module has its own: none depends on which are imported."""
 
-def values(*shape: int, scale: float = 1.0) -> np.ndarray:
-    return (scale * random.standard_normal(shape)).astype(np.float32)
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64(3))
+
+    def __call__(self, *shape: int, scale: float = 1.0) -> np.ndarray:
+        return (scale * self.standard_normal(shape)).astype(np.float32)
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:

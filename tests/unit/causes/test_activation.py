@@ -8,7 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._curves import Curve
-from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, compared, kind, tensor
+
+values = Values()
 
 X = values(6, 7)
 ZERO, ONE = np.zeros((), np.float32), np.ones((), np.float32)

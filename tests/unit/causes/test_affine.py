@@ -7,7 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, compared, kind, tensor
+
+values = Values()
 
 X, IMAGES = values(5, 7, 6), values(4, 3, 5, 8)
 SCALE, OFFSET = tensor(abs(values(6)) + 0.5), tensor(values(6))

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._arrange import Arrangement, AxisOrder, arrangement
-from tests.unit.causes.compared_pairs import kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, kind, tensor
+
+values = Values()
 
 RANDOM = np.random.default_rng(8)
 

@@ -7,7 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 Q, K, V = (values(3, 2, 6, 5) for _ in range(3))
 CAUSAL = torch.tril(torch.ones(6, 6)) > 0

@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from tests.unit.causes.compared_pairs import compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, compared, tensor
+
+values = Values()
 
 UNITS = 5
 WEIGHTS = {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.compared_pairs import cause_of, compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, compared, tensor
+
+values = Values()
 
 X = values(5, 6)
 

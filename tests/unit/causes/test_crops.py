@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 IMAGES, KERNEL = values(2, 3, 5, 6), tensor(values(3, 4, 3, 3))
 

@@ -7,7 +7,9 @@ import math
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X, NOISE = values(5, 7), values(5, 6)
 MEAN, SCALE = tensor(values(7, 6)), tensor(values(7, 6, scale=0.3))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X = values(4, 7)
 LOGITS = tensor(values(7, 3 * 5))

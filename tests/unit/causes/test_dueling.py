@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X = values(5, 7)
 ADVANTAGE, VALUE = tensor(values(7, 6)), tensor(values(7, 1))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.unit.causes.compared_pairs import compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, compared, tensor
+
+values = Values()
 
 STATE, OBS, ACT = values(5, 6), values(5, 4), np.array([0, 3, 1, 4, 2])
 

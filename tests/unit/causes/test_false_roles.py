@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from tests.unit.causes.compared_pairs import compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, compared, tensor
+
+values = Values()
 
 STATE = values(5, 6)
 

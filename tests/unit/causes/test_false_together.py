@@ -8,7 +8,9 @@ import torch
 
 import parity
 from parity.result import Comparison
-from tests.unit.causes.compared_pairs import compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, compared, tensor
+
+values = Values()
 
 X = values(5, 16)
 

@@ -9,7 +9,9 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 IMAGES = np.random.default_rng(4).integers(0, 256, (3, 3, 8, 9)).astype(np.float32)
 STACK = np.random.default_rng(5).integers(0, 256, (3, 4, 8, 9)).astype(np.float32)

@@ -10,7 +10,9 @@ from torch.nn import functional as F
 
 import parity
 from parity.diagnosis.causes._arrange import arrangement
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 ROWS, IMAGES = values(5, 7), values(3, 4, 6, 8)
 SQUARE, KERNEL = values(7, 7), values(5, 4, 3, 3)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X = values(20, 7)
 WEIGHT, OUT = tensor(values(7, 60)), tensor(values(60, 3))

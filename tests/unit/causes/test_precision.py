@@ -6,7 +6,9 @@ import math
 
 import torch
 
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X = values(6, 7)
 FIRST, LAST = tensor(values(7, 8)), tensor(values(8, 5))

@@ -9,9 +9,10 @@ from parity.diagnosis import divergences
 from parity.diagnosis.causes._gates import gate_blocks
 from parity.diagnosis.causes.unrolled_rnn import sequences
 from parity.diagnosis.enlarged_regions import enclosures
-from tests.unit.causes.compared_pairs import cause_of, compared, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, compared, kind, tensor
 from tests.unit.causes.test_recurrent import BIAS, KERNEL, OWN, UNITS, U, W, X, fused, layer
 
+values = Values()
 LENGTHS = (6, 2, 4)
 
 

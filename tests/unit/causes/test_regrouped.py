@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tests.unit.causes.compared_pairs import cause_of, compared, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, compared, tensor
+
+values = Values()
 
 IMAGES, TOKENS = values(3, 4, 5, 6), values(4, 6, 7)
 Model = Callable[[torch.Tensor], torch.Tensor]

@@ -7,7 +7,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes.resize import Resize, resize
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 IMAGES = values(2, 3, 9, 10)
 

@@ -7,7 +7,9 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X = values(5, 7)
 WEIGHT = tensor(values(7, 6))

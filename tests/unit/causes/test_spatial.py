@@ -8,7 +8,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._windows import Slide, read_off, slid
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 IMAGES, KERNEL = values(3, 4, 12, 14), tensor(values(5, 4, 3, 3))
 

@@ -10,7 +10,9 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes import weights
-from tests.unit.causes.compared_pairs import cause_of, kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+
+values = Values()
 
 X, WEIGHT, BIAS = values(5, 7), values(7, 6), values(6)
 SQUARE = values(6, 6)

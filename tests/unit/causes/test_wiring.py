@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from tests.unit.causes.compared_pairs import kind, tensor, values
+from tests.unit.causes.compared_pairs import Values, kind, tensor
+
+values = Values()
 
 X = values(5, 7)
 FIRST, SECOND, THIRD = tensor(values(7, 6)), tensor(values(6, 6)), tensor(values(6, 6))
