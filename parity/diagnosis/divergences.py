@@ -65,16 +65,16 @@ def explained(
     for mismatch, detail in faults:
         if not any(mismatch is one for one in kept):
             continue
-        if len(faults) > 1 and without_effect(proofs, mismatch):
-            idle.append((mismatch, Note("no-effect", *sites_of(mismatch), mismatch.residual)))
-            continue
         here = found.setdefault(sites_of(mismatch), [])
         spent = budget.EXPLANATIONS in budget.current().missed
-        if len(here) < (1 if spent else limits.EXPLAINED_AT_A_SITE):
-            here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
-        else:
+        if len(here) >= (1 if spent else limits.EXPLAINED_AT_A_SITE):
             last = here[-1].divergence
             here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
+        elif len(faults) > 1 and without_effect(proofs, mismatch):
+            idle.append((mismatch, Note("no-effect", *sites_of(mismatch), mismatch.residual)))
+            continue
+        else:
+            here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
         if progress is not None:
             progress()
     return merge(without_proof([one for here in found.values() for one in here])), idle
@@ -168,7 +168,7 @@ def diagnose(
     cause = Cause(
         kind=explanation.kind,
         summary=explanation.summary,
-        parameters=dict(explanation.parameters),
+        parameters={name: _as_stated(*both) for name, both in explanation.parameters.items()},
         confirmed=not doubt,
         unproved=doubt,
         residual_before=mismatch.residual,
@@ -179,6 +179,12 @@ def diagnose(
         alternatives=explained.alternatives,
     )
     return replace(found, cause=cause)
+
+
+def _as_stated(reference: Any, candidate: Any) -> tuple[Any, Any]:
+    """A parameter's two values; zeros have no sign, so that what states the same reads the same."""
+    first, second = (one + 0.0 if type(one) is float else one for one in (reference, candidate))
+    return first, second
 
 
 def _words(mismatch: Mismatch) -> Words:

@@ -148,27 +148,30 @@ def _harms(one: Divergence) -> str:
 
 def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     """A repair that harms shows that two places make up for each other: either may be wrong."""
-    if not any(_may_undo(cause, one.divergence.cause) for one in findings if one is not here):
-        return ""
-    alike = all(one.stated == findings[0].stated for one in findings)
-    if alike and not cause.kind.endswith(_REARRANGEMENTS) and not is_weak(here.divergence):
-        return ""  # one change in several places undoes itself only where it puts back an order
-    more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
-    for one in (finding.divergence for finding in findings):
-        before, after = one.output_before, one.output_after
-        if before is not None and after is not None and after > more * before:
-            return (
-                f"the divergences make up for each other: with {_name(one)} alone repaired the "
-                "outputs differ more"
-            )
+    for other in findings:
+        if other is here or not _may_undo(here, cause, other):
+            continue
+        alike = here.stated == other.stated
+        more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
+        for one in (here.divergence, other.divergence):
+            before, after = one.output_before, one.output_after
+            if before is not None and after is not None and after > more * before:
+                return (
+                    f"the divergences make up for each other: with {_name(one)} alone repaired the "
+                    "outputs differ more"
+                )
     return ""
 
 
-def _may_undo(cause: Cause, other: Cause | None) -> bool:
-    """Whether one may be what makes up for the other, and not a fault of its own."""
-    if other is None or cause.kind == other.kind:
+def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
+    """Whether one may be what makes up for the other, and not a fault of its own.
+
+    The same change in two places undoes itself only where it puts back an order.
+    """
+    known = other.divergence.cause
+    if known is None or all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, known)):
         return True
-    return all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, other))
+    return cause.kind == known.kind and (here.stated != other.stated or is_weak(here.divergence))
 
 
 def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:

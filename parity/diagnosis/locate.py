@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from parity import budget
 from parity.diagnosis.cut_search import CutSearch, reconverges_later
 from parity.diagnosis.outputs import output_matches
+from parity.diagnosis.recurring import recurring
 from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair
@@ -81,7 +82,8 @@ class _Located:
                 self._given_up.update(pair.name for pair in differing)
                 continue
             mismatch, self.found = step
-            self.mismatches.append(mismatch)
+            again, self.found = recurring(self.found, mismatch)
+            self.mismatches += [mismatch, *again]
             reached(len(self.mismatches), _share_before(mismatch))
 
     def any_near(self) -> bool:
