@@ -222,13 +222,10 @@ class Case:
         laid = self.as_reference(candidate.array(self.candidate.end))
         return reference.array(self.reference.end), laid
 
-    @cached_property
+    @property
     def whole(self) -> bool:
         """Whether every operation that reads one of the reference's matrices in view is in view."""
-        inside = {op.index for op in self.reference.ops}
-        readers = self.reference.tape.graph.readers_of_matrices
-        read = [ops for ops in readers if not ops.isdisjoint(inside)]
-        return bool(read) and all(ops <= inside for ops in read)
+        return self.reference.whole
 
     # --- runs ------------------------------------------------------------------------------------
 

@@ -16,6 +16,9 @@ from parity.tape import Site
 
 Place = tuple[str, str]
 
+# One line is wrong in one way: what a cause that explains it more often leaves to another.
+OF_FEWER = "at the same line another cause explains as much or more"
+
 
 def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
     """The divergences in their order; each counts how often it occurs."""
@@ -26,7 +29,25 @@ def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
             found.append(divergence)
         else:
             found[twin] = replace(found[twin], times=found[twin].times + divergence.times)
-    return _systemic(_without_echoes(found))
+    return _systemic(_without_echoes(_one_way_wrong(found)))
+
+
+def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """What one cause explains at a line where another one explains more, as that one's."""
+    found = list(divergences)
+    for one in divergences:
+        if one.cause is None or one.cause.unproved != OF_FEWER:
+            continue
+        proved = (
+            at
+            for at, other in enumerate(found)
+            if other.cause and other.cause.confirmed and _places(other) == _places(one)
+        )
+        at = next(proved, None)
+        if at is not None:
+            found[at] = replace(found[at], times=found[at].times + one.times)
+            found.remove(one)
+    return found
 
 
 def _one_cause(one: Divergence, other: Divergence) -> bool:

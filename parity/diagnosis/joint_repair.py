@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.deduplicate import is_weak
+from parity.diagnosis.deduplicate import OF_FEWER, is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
@@ -206,7 +206,7 @@ def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
             times[one.stated] += one.divergence.times
     own = times.pop(here.stated)
     if times and max(times.values()) >= own:
-        return "at the same line another cause explains as much or more"
+        return OF_FEWER
     return ""
 
 

@@ -41,6 +41,13 @@ class RegionView:
         return self.tape.values[self.end]
 
     @cached_property
+    def whole(self) -> bool:
+        """Whether every operation that reads one of the matrices in view is in view."""
+        inside = {op.index for op in self.ops}
+        read = [ops for ops in self.tape.graph.readers_of_matrices if not ops.isdisjoint(inside)]
+        return bool(read) and all(ops <= inside for ops in read)
+
+    @cached_property
     def constants(self) -> list[int]:
         """The values that it reads and no input reaches: leaves, or made of leaves alone."""
         read = dict.fromkeys(value for op in self.ops for value in op.inputs)

@@ -309,6 +309,57 @@ def single_product_gru(random: np.random.Generator) -> Pair:
     return between.pair("torch", reference, "tensorflow", candidate)
 
 
+@fault("gru-update-inverted", "gate-inverted", family="recurrent", layers=[("middle.layer", "")])
+def gru_update_inverted(random: np.random.Generator) -> Pair:
+    """As in the GRU's paper, where the update gate weighs the new state; torch's weighs the old."""
+    between = dense(random, steps=True)
+    w = weights(random, GRU, between.width)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        h, states = tf.zeros((len(x), w.units)), []
+        for step in tf.unstack(x, axis=1):
+            r, z, n = tf.split(step @ w.into_t + w.bias_in.ravel(), 3, 1)
+            own_r, own_z, own_n = tf.split(h @ w.own_t + w.bias_own.ravel(), 3, 1)
+            r, z = tf.sigmoid(r + own_r), tf.sigmoid(z + own_z)
+            n = tf.tanh(n + r * own_n)
+            h = (1 - z) * h + z * n  # gru-update-inverted: candidate
+            states.append(h)
+        return tf.stack(states, 1)
+
+    return between.pair("torch", torch_layer(nn.GRU, w), "tensorflow", candidate)
+
+
+@fault(
+    "lstm-shows-its-cell", "activation-missing", family="recurrent", layers=[("middle.layer", "")]
+)
+def lstm_shows_its_cell(random: np.random.Generator) -> Pair:
+    """The tanh before the output gate is left out, beside a layer that is one operation."""
+    between = dense(random, steps=True)
+    w = weights(random, LSTM, between.width)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        h = c = tf.zeros((len(x), w.units))  # lstm-shows-its-cell: candidate
+        states = []
+        for step in tf.unstack(x, axis=1):  # lstm-shows-its-cell: candidate
+            gates = step @ w.into_t + h @ w.own_t + w.bias  # lstm-shows-its-cell: candidate
+            i, f, g, o = tf.split(gates, 4, 1)  # lstm-shows-its-cell: candidate
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(g)  # lstm-shows-its-cell: candidate
+            h = tf.sigmoid(o) * c  # lstm-shows-its-cell: candidate
+            states.append(h)
+        return tf.stack(states, 1)
+
+    return between.pair("torch", torch_layer(nn.LSTM, w), "tensorflow", candidate)
+
+
+@fault("lstm-bias-added-twice", "bias-doubled", family="recurrent", layers=[LSTMS[::-1]])
+def lstm_bias_added_twice(random: np.random.Generator) -> Pair:
+    """The one bias of Keras is loaded into both of torch."""
+    between = dense(random, steps=True)
+    w = weights(random, LSTM, between.width, one_bias=True)
+    twice = replace(w, bias_own=w.bias_in)
+    return between.pair("keras", keras_lstm(w), "torch", torch_layer(nn.LSTM, twice))
+
+
 @fault("keras-lstm-hard-sigmoid", "recurrent-activation", family="recurrent", layers=[LSTMS])
 def keras_lstm_hard_sigmoid(random: np.random.Generator) -> Pair:
     between = dense(random, steps=True)

@@ -1,17 +1,20 @@
-"""Whole recurrent layers, computed in NumPy: other activations or resets, states not carried."""
+"""Whole recurrent layers, computed in NumPy: other activations, biases, resets, states not carried.
+
+One side is a layer as everybody has it, in one operation or step by step; with one thing changed it
+is the other side. So a cell written by hand is explained beside a ready-made one, whatever
+operations it consists of.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, as_it_is, cause
-from parity.diagnosis.causes._curves import sigmoid
+from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._gates import layers_of, real
 from parity.diagnosis.causes._limits import (
     BIASES_TRIED,
@@ -19,10 +22,11 @@ from parity.diagnosis.causes._limits import (
     NUMBERS_OF_STATES,
     STEPS_AT_FIRST,
 )
+from parity.diagnosis.causes._recurrent_layers import Gru, Layer, Lstm, Weights
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
 from parity.diagnosis.causes.combinators import first_that_fits
-from parity.diagnosis.causes.recurrent import reset_explanation
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.tape import Array
@@ -35,155 +39,44 @@ _FORMS: Sequence[Form] = (
 )
 
 
-@dataclass(frozen=True)
-class Weights:
-    """What the inputs and what the states are multiplied with, gate by gate, and what is added.
-
-    Attributes:
-        kernel, own: (gates * units, inputs) and (gates * units, units).
-        bias, own_bias: (gates * units,); the second is in the product with the state.
-    """
-
-    kernel: Array
-    own: Array
-    bias: Array
-    own_bias: Array
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A recurrent layer in NumPy.
-
-    Attributes:
-        steps: the axis of the steps in the input.
-    """
-
-    weights: Weights
-    steps: int
-
-    def __call__(self, x: Array) -> Array:
-        """The states of all steps: (steps, batch, units)."""
-        sequence = np.moveaxis(x, self.steps, 0)
-        h = c = np.zeros((sequence.shape[1], self.weights.own.shape[1]))
-        found = []
-        for step in sequence:
-            h, c = self.next(step @ self.weights.kernel.T + self.weights.bias, h, c)
-            found.append(h)
-        return np.stack(found)
-
-    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        """The states after a step, of the product with its input and of the states before."""
-        raise NotImplementedError
-
-    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
-        """The layer with one thing changed, and what is said of that."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Lstm(Layer):
-    """A layer of LSTM, its gates in the order input, forget, cell, output."""
-
-    gate: Callable[[Array], Array] = sigmoid
-    state: Callable[[Array], Array] = np.tanh
-    carries: str = "hc"
-
-    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        h, c = ("h" in self.carries) * h, ("c" in self.carries) * c
-        i, f, g, o = np.split(x + h @ self.weights.own.T + self.weights.own_bias, 4, axis=-1)
-        c = self.gate(f) * c + self.gate(i) * self.state(g)
-        return self.gate(o) * self.state(c), c
-
-    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
-        for curve in dict.fromkeys(curves_of(case, case.candidate, case.candidate_values)):
-            for what, name, changed in (
-                ("gates go", "sigmoid", replace(self, gate=curve)),
-                ("state goes", "tanh", replace(self, state=curve)),
-            ):
-                yield (
-                    Explanation(
-                        "recurrent-activation",
-                        f"the {what} through {curve}, the reference's through {name}",
-                        parameters={"kind": (name, curve.name)},
-                    ),
-                    changed,
-                )
-        for carries, what in (("h", "c"), ("c", "h"), ("", "h and c")):
-            summary = f"{what} is zero again at every step"
-            carried = {"carried": (True, False)}
-            yield (
-                Explanation("state-not-carried", summary, parameters=carried),
-                replace(self, carries=carries),
-            )
-
-
-@dataclass(frozen=True)
-class Gru(Layer):
-    """A layer of GRU, its gates before the new state.
-
-    Attributes:
-        reset: which of the two gates resets; the other one keeps.
-        keeps: whether an open gate keeps the state, or takes the new one.
-        after: whether the reset comes after the product with the recurrent weights.
-    """
-
-    reset: int
-    keeps: bool
-    after: bool
-
-    def next(self, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-        units = h.shape[-1]
-        own = h @ self.weights.own.T + self.weights.own_bias
-        gates = np.split(sigmoid((x + own)[:, : 2 * units]), 2, axis=-1)
-        reset, gate = gates[self.reset], gates[1 - self.reset]
-        if self.after:
-            own_new = reset * own[:, 2 * units :]
-        else:
-            own_new = (reset * h) @ self.weights.own[2 * units :].T
-            own_new = own_new + self.weights.own_bias[2 * units :]
-        new = np.tanh(x[:, 2 * units :] + own_new)
-        kept = gate if self.keeps else 1 - gate
-        return kept * h + (1 - kept) * new, c
-
-    def changes(self, case: Case) -> Iterator[tuple[Explanation, Layer]]:
-        moved = replace(self, after=not self.after)
-        found = reset_explanation(self.after, as_it_is)
-        yield found, moved
-        if not self.after:  # before a product its biases are no two
-            both = self.weights.bias + self.weights.own_bias
-            joined = replace(self.weights, bias=both, own_bias=0 * both)
-            yield found, replace(moved, weights=joined)
-
-
 # --- the cause ------------------------------------------------------------------------------------
 
 
-@cause("recurrent-activation", "state-not-carried", "reset-after", enclosures=True)
+@cause(
+    *("recurrent-activation", "activation-missing", "bias-missing", "bias-doubled"),
+    *("state-not-carried", "reset-after"),
+    enclosures=True,
+)
 def layer_as_a_whole(case: Case) -> Iterator[Explanation]:
-    """A recurrent layer that is one operation on one side differs in an activation, reset or state.
+    """A recurrent layer differs in one thing from one that is a single operation on the other side.
 
     Looks like: states that agree at the first step only (not carried, or a GRU's reset without a
-        recurrent bias), or at none.
-    Proof: an LSTM or GRU of the reference's weights gives the reference's states; with one thing
-        changed, substituted for them in the reference, it gives the candidate's value.
+        recurrent bias), or at none (an activation, a bias).
+    Proof: an LSTM or GRU of one side's weights gives that side's states; with one thing changed,
+        substituted for them there, it gives the other side's value.
     """
-    lstm = itertools.islice(_layers(case, _lstms(case)), 1)
-    proposals = (
-        replace(claim, candidate=partial(_through, case, changed, value, form))
-        for layer, value, form in itertools.chain(lstm, _layers(case, _grus(case)))
-        for claim, changed in layer.changes(case)
-    )
-    yield from first_that_fits(case, proposals)
+    yield from first_that_fits(case, _proposals(case))
+
+
+def _proposals(case: Case) -> Iterator[Explanation]:
+    both = sides(case)
+    for side, other in (both, both[::-1]):
+        others = list(dict.fromkeys(curves_of(case, other.view, other.values)))
+        lstm = itertools.islice(_layers(side, _lstms(side)), 1)
+        for layer, value, form in itertools.chain(lstm, _layers(side, _grus(side))):
+            for change, changed in layer.changes(others):
+                predict = partial(_through, side, changed, value, form)
+                yield change.explanation(side.is_candidate, predict)
 
 
 def _layers(
-    case: Case, proposed: Iterator[Lstm] | Iterator[Gru]
+    side: CaseSide, proposed: Iterator[Lstm] | Iterator[Gru]
 ) -> Iterator[tuple[Layer, int, Form]]:
-    """Those of the layers that the reference computes, the id of a value, and what it holds."""
-    x = case.first.x
-    arrays = _states_in(case)
+    """Those of the layers that a side computes, the id of a value, and what it holds."""
+    arrays = _states_in(side)
     if not arrays:
         return
+    x = _sequence(side, side.case.first)
     at = min(STEPS_AT_FIRST, *x.shape[:2]) - 1
     early = [part for array in arrays.values() for part in _parts_at(array, at)]
     for layer in itertools.islice(proposed, LAYERS_TRIED):
@@ -202,18 +95,18 @@ def _layers(
                     yield layer, value, form
 
 
-def _states_in(case: Case) -> dict[int, Array]:
-    """Values in the reference's region that may be states; none where it is no recurrent layer."""
-    if not case.whole or len(case.first.inputs) != 1 or case.first.x.ndim != 3:
+def _states_in(side: CaseSide) -> dict[int, Array]:
+    """Values in a side's region that may be states; none where it is no recurrent layer."""
+    values = side.view.tape.values
+    if not side.view.whole or len(side.entering) != 1 or len(values[side.entering[0]].shape) != 3:
         return {}
-    values = case.reference.tape.values
     ids = [
         value
-        for op in case.reference.ops
+        for op in side.view.ops
         for value in op.outputs
         if len(values[value].shape) in (2, 3) and values[value].dtype.startswith(("float", "bf"))
     ]
-    return dict(zip(ids, case.reference_values(case.first.given, ids), strict=True))
+    return dict(zip(ids, side.values(side.case.first.given, ids), strict=True))
 
 
 def _parts_at(array: Array, at: int) -> list[Array]:
@@ -230,31 +123,40 @@ def _near(part: Array, state: Array) -> bool:
     return close(part, state)
 
 
-def _through(case: Case, layer: Layer, value: int, form: Form, trial: Trial) -> Array:
-    """The reference's operations with a layer's states in the place of one of its values."""
-    return case.run_reference(trial.given, {value: form(layer(trial.x))})
+def _through(side: CaseSide, layer: Layer, value: int, form: Form, trial: Trial) -> Array:
+    """A side's operations with a layer's states in the place of one of its values."""
+    return side.run(trial.given, {value: form(layer(_sequence(side, trial)))})
+
+
+def _sequence(side: CaseSide, trial: Trial) -> Array:
+    """What a side's layer reads, (batch, steps, features) or with the steps first."""
+    (x,) = side.values(trial.given, side.entering)
+    return x
 
 
 # --- weights --------------------------------------------------------------------------------------
 
 
-def _lstms(case: Case) -> Iterator[Lstm]:
-    leaves = case.reference.leaves
+def _lstms(side: CaseSide) -> Iterator[Lstm]:
+    leaves = side.view.leaves
     for units in (units for count, units in layers_of(leaves) if count == 4):
-        none = np.zeros(4 * units)
-        bias = sum(_rows(leaves, 4 * units), none)
+        none, rows = np.zeros(4 * units), _rows(leaves, 4 * units)
         for kernel, own in _pairs(_tall(leaves, 4 * units), units):
-            yield from (Lstm(Weights(kernel, own, bias, none), steps) for steps in (1, 0))
+            weights = Weights(kernel, own, sum(rows, none), none, tuple(rows))
+            yield from (Lstm(weights, steps) for steps in (1, 0))
 
 
-def _grus(case: Case) -> Iterator[Gru]:
+def _grus(side: CaseSide) -> Iterator[Gru]:
     """However the weights are held: all gates in one, or the new state by itself."""
-    leaves = case.reference.leaves
+    leaves = side.view.leaves
     for count, units in layers_of(leaves):
         held = _blocks(leaves, units) if count == 3 else _parts(leaves, units)
         for weights in held if count != 4 else ():
             forms = itertools.product((1, 0), (0, 1), (True, False), (True, False))
-            yield from (Gru(weights, *form) for form in forms)
+            yield from (
+                Gru(weights, steps, reset=reset, keeps=keeps, after=after)
+                for steps, reset, keeps, after in forms
+            )
 
 
 def _blocks(leaves: Sequence[LeafView], units: int) -> Iterator[Weights]:

@@ -20,6 +20,7 @@ from parity.diagnosis.causes._limits import (
     VALUES_EXCHANGED,
 )
 from parity.diagnosis.causes._sides import CaseSide, sides
+from parity.diagnosis.causes._substitution import with_value
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.causes.activation import sample_of
 from parity.diagnosis.causes.combinators import first_that_fits, other_parameter
@@ -28,6 +29,11 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.numerics.limits import ALIKE
 from parity.tape import Array, Op, Tape
+
+RESET = (
+    "the reset gate multiplies {candidate} the product with the recurrent weights, "
+    "the reference's {reference} it"
+)
 
 # --- gates exchanged ------------------------------------------------------------------------------
 
@@ -160,8 +166,7 @@ def reset_explanation(after: bool, predict: Predict, side: CaseSide | None = Non
     reference, candidate = ("after", "before") if after else ("before", "after")
     found = Explanation(
         "reset-after",
-        f"the reset gate multiplies {candidate} the product with the recurrent weights, "
-        f"the reference's {reference} it",
+        RESET.format(reference=reference, candidate=candidate),
         predict,
         parameters={"reset": (reference, candidate)},
         cost=-1,
@@ -248,6 +253,38 @@ def _reset_after(case: Case, gate: int, trial: Trial) -> Array:
 def _reset_before(case: Case, gate: int, state: int, trial: Trial) -> Array:
     factor, kept = case.reference_values(trial.given, [gate, state])
     return case.run_reference(trial.given, {state: factor * kept, gate: np.ones_like(factor)})
+
+
+# --- a gate the other way round -------------------------------------------------------------------
+
+
+@cause("gate-inverted", enclosures=True)
+def gate_inverted(case: Case) -> Iterator[Explanation]:
+    """A gate takes what the reference's keeps: z stands where 1 - z should.
+
+    Looks like: a GRU that forgets its state where it should keep it; torch and Keras weigh the old
+        state with the update gate, Chainer and the GRU's paper the new one.
+    Proof: the reference's own operations with 1 less the gate in its place give the candidate's
+        value.
+    """
+    inverted = (with_value(case, gate, _complement) for gate in _open_gates(case))
+    yield from first_that_fits(
+        case,
+        (
+            Explanation(
+                "gate-inverted",
+                "what a gate keeps and what it takes are exchanged",
+                predict,
+                parameters={"weight": ("z", "1 - z")},
+                cost=-1,
+            )
+            for predict in inverted
+        ),
+    )
+
+
+def _complement(gate: Array) -> Array:
+    return 1 - gate
 
 
 # --- forget bias ----------------------------------------------------------------------------------
