@@ -87,6 +87,7 @@ class Gates:
     def __init__(self, graph: Graph) -> None:
         self.graph, self.tape = graph, graph.tape
         self.of: dict[int, _Gate] = {}
+        self._before: dict[int, _Gate] = {}  # by what the activations read
         for op in graph.live.values():
             if op.word in ("sigmoid", "tanh"):
                 gate = self._read(op)
@@ -108,6 +109,11 @@ class Gates:
         resets: list[int] = []
         todo = Once(op.inputs[:1])
         for value in todo:
+            known = self._before.get(self.graph.root(value))
+            if known is not None:  # as the state that the step before goes on from
+                sources |= known.sources
+                resets += known.resets
+                continue
             maker = self._maker(value)
             live = self.graph.live_inputs(maker) if maker is not None else []
             if maker is None or not live:
@@ -118,7 +124,9 @@ class Gates:
                 todo.add(live)
             elif maker.word == "multiply":
                 todo.add(self._before_reset(live, resets))
-        return _Gate(op.word, frozenset(sources), tuple(resets))
+        gate = _Gate(op.word, frozenset(sources), tuple(resets))
+        self._before[self.graph.root(op.inputs[0])] = gate
+        return gate
 
     def _sources(self, value: int, resets: list[int]) -> set[int]:
         found = set[int]()
