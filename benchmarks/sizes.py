@@ -65,6 +65,10 @@ def run(name: str, seconds: float, most: float) -> bool:
         wrong.append(f"it is at {case.layer}")
     if case.code not in found["code"]:
         wrong.append(f"it is at {case.code}")
+    if case.reported not in (0, found["reported"]):
+        wrong.append(f"it is {case.reported} divergences")
+    if case.places not in (0, found["places"]):
+        wrong.append(f"it has {case.places} places, {found['places']} are reported")
     if found["seconds"] > seconds:
         wrong.append("too long")
     if found["memory"] > most:
@@ -138,6 +142,8 @@ def measured(name: str) -> dict[str, Any]:
         "worked": worked,
         "memory": _peak(),
         "verdict": report.verdict,
+        "reported": len(report.divergences),
+        "places": sum(1 + len(one.places) for one in report.divergences),
         "place": _first_place(report),
         **_first_line(report),
     }

@@ -21,6 +21,7 @@ class Case:
         build: gives the reference, the candidate and the inputs.
         verdict: that is right.
         layer, code: the layer of the first divergence, or what its line of code holds.
+        reported, places: how many divergences, and how many places they have in all; 0 for any.
     """
 
     title: str
@@ -28,6 +29,8 @@ class Case:
     verdict: str
     layer: str = ""
     code: str = ""
+    reported: int = 0
+    places: int = 0
 
 
 def _normal(*shape: int, seed: int = 0) -> Any:
@@ -295,7 +298,106 @@ def _large(millions: int, slope: float) -> Callable[[], tuple[Any, Any, Any]]:
     return build
 
 
+# --- one fault in many places, many in one model --------------------------------------------------
+
+
+def _batch_norms(wrong: int) -> Callable[[], tuple[Any, Any, Any]]:
+    def build() -> tuple[Any, Any, Any]:
+        from benchmarks.models import resnet50
+
+        torch = _torch()
+        reference, candidate = resnet50.torch_model(), resnet50.torch_model()
+        candidate.load_state_dict(reference.state_dict())
+        modules = candidate.modules()
+        norms = [module for module in modules if isinstance(module, torch.nn.BatchNorm2d)]
+        for norm in norms[:wrong]:
+            norm.eps = 1e-3
+        return reference.eval(), candidate.eval(), resnet50.inputs_for_torch()[:2]
+
+    return build
+
+
+def _different_faults() -> tuple[Any, Any, Any]:
+    """Eight faults in turn, in blocks that add to what they read."""
+    torch = _torch()
+    ops = torch.nn.functional
+    right = (ops.relu, ops.leaky_relu, ops.gelu, torch.tanh, torch.sigmoid, ops.elu, ops.silu)
+    wrong = (
+        torch.abs,
+        lambda x: ops.leaky_relu(x, 0.2),
+        lambda x: ops.gelu(x, approximate="tanh"),
+        ops.softsign,
+        lambda x: torch.sigmoid(x + 1),
+        lambda x: x,
+        lambda x: ops.silu(1.5 * x),
+    )
+
+    class Block(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, kind: int, activation: Any, epsilon: float) -> None:
+            super().__init__()
+            self.norm = torch.nn.LayerNorm(16, eps=epsilon)
+            self.dense = torch.nn.Linear(16, 16)
+            self.kind, self.activation = kind, activation
+
+        def forward(self, x: Any) -> Any:
+            return x + 0.5 * self.activation(self.dense(self.norm(x)))
+
+    def model(kinds: Any, epsilon: float) -> Any:
+        numbers = (number % 8 for number in range(200))
+        blocks = (
+            Block(n, right[0], epsilon) if n == 7 else Block(n, kinds[n], 1e-5) for n in numbers
+        )
+        return torch.nn.Sequential(*blocks)
+
+    reference, candidate = model(right, 1e-5), model(wrong, 1e-2)
+    candidate.load_state_dict(reference.state_dict())
+    return reference, candidate, 2 * _normal(8, 16)
+
+
+def _fault_at_every_step() -> tuple[Any, Any, Any]:
+    torch = _torch()
+    enter, turn = torch.randn(6, 32) / 3, torch.randn(8, 32) / 3
+
+    def lstm(forget: float) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            h = c = torch.zeros(len(x), 8)
+            states = []
+            for at in x.unbind(1):
+                i, f, g, o = (at @ enter + h @ turn).chunk(4, 1)
+                f = f + forget if forget else f
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(c)
+                states.append(h)
+            return torch.stack(states, 1)
+
+        return run
+
+    models = _wrapped(lstm(0.0), "reference"), _wrapped(lstm(1.0), "candidate")
+    return (*models, _normal(3, 300, 6))
+
+
 CASES: dict[str, Case] = {
+    "batch-norm": Case(
+        "ResNet-50, one BatchNorm with another epsilon",
+        *(_batch_norms(1), "diverged", "bn1"),
+        reported=1,
+        places=1,
+    ),
+    "batch-norms": Case(
+        "the same, 52 of 53 BatchNorms",
+        *(_batch_norms(52), "diverged", "bn1"),
+        reported=1,
+        places=52,
+    ),
+    "different-faults": Case(
+        "200 blocks, each with one of eight faults", _different_faults, "diverged", "0", places=200
+    ),
+    "fault-at-every-step": Case(
+        "an LSTM of 300 steps with another forget bias",
+        *(_fault_at_every_step, "diverged"),
+        code="f + forget",
+        reported=1,
+    ),
     "wrong-layers": Case(
         "1,000 layers, each with another activation", _wrong_layers, "diverged", "1"
     ),

@@ -85,7 +85,7 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     if producer is None or end in ends or not is_read:
         return False
     faint = min(U32, mismatch.residual / limits.DAMPED)  # what constants leave of something else
-    own, other, changed = run.branch(), run.branch(), {end}
+    other, changed = run.branch(), {end}
     region = {op.index for op in mismatch.candidate.ops}
     try:
         for index in sorted(region | tape.graph.static_before(mismatch.candidate.ops)):
@@ -100,11 +100,10 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
                 continue
             if op.role == "random":
                 return False
-            own.step(op)
+            given = proofs.given_by(op)
             other.step(op)
-            for value in op.outputs:
-                before, after = own.array(value), other.array(value)
-                own.replace(value, run.array(value))  # with what is repaired there
+            for value, before in zip(op.outputs, given, strict=True):
+                after = other.array(value)
                 distance = _distance(before, after)
                 if distance <= SAME or value in ends and distance <= faint:
                     other.replace(value, run.array(value))

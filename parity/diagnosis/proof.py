@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from parity.budget import current
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.explain import Explained
@@ -22,7 +23,7 @@ from parity.matching.limits import SAME
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
-from parity.tape import Array, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 
 class Proofs:
@@ -46,6 +47,8 @@ class Proofs:
         self.repaired = repaired
         self.mismatches = mismatches
         self.outputs = outputs
+        self._given: dict[int, list[Array]] = {}
+        self._given_size = 0.0  # bytes
 
     @property
     def tape(self) -> Tape:
@@ -72,6 +75,28 @@ class Proofs:
     def with_values(self, substituted: Mapping[int, Array]) -> Replay:
         """That with arrays in the place of values; what they depend on draws no other samples."""
         return self.tape.replay("float64", {**self.draws, **substituted}, self.drawn)
+
+    def given_by(self, op: Op) -> list[Array]:
+        """What an operation of the candidate gives where everything else is repaired.
+
+        It is kept, while there is memory for it, as each divergence asks for all that follows it.
+        """
+        found = self._given.get(op.index)
+        if found is None:
+            run, scratch = self.repaired.side.run, self._scratch
+            scratch.step(op)
+            found = [scratch.array(value) for value in op.outputs]
+            for value in op.outputs:
+                scratch.replace(value, run.array(value))
+            more = sum(array.nbytes for array in found)
+            if current().holds(self._given_size + more):
+                self._given[op.index] = found
+                self._given_size += more
+        return found
+
+    @cached_property
+    def _scratch(self) -> Replay:
+        return self.repaired.side.run.branch()
 
     def doubt(self, mismatch: Mismatch, found: Explained) -> str:
         """Why a cause that holds in its region is not confirmed; "" where it is.
