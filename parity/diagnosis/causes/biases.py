@@ -23,6 +23,7 @@ from parity.diagnosis.causes._weights import gives, held, same, with_leaves
 from parity.diagnosis.causes.combinators import first_fitting, fix
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
+from parity.matching.match import Side
 from parity.operations import NORMS
 from parity.tape import Array
 
@@ -98,12 +99,13 @@ def _adds_zeros(side: CaseSide, other: CaseSide, bias: LeafView) -> bool:
     )
 
 
-@cause("bias-missing", "weight-values")
+@cause("bias-missing", "bias-doubled", "weight-values")
 @first_fitting
 def bias_in_addition(case: Case) -> Iterator[Explanation]:
-    """The candidate adds a bias where the reference has none.
+    """The candidate adds a bias where the reference has none, or has added it elsewhere.
 
-    Looks like: a difference that does not depend on the input and is the same for every sample.
+    Looks like: a difference that does not depend on the input and is the same for every sample;
+        a cell's one bias is loaded into both of its products.
     Proof: the candidate with that bias set to zero gives the reference's value.
     """
     ops = case.candidate.computing
@@ -114,18 +116,30 @@ def bias_in_addition(case: Case) -> Iterator[Explanation]:
     if len(added) <= biases:
         return
     known = [one.ravel() for one in _held(case)]
-    # one that the reference holds as well is a bias added twice
-    others = (leaf for leaf in added if not any(_holds(one, leaf.array) for one in known))
-    for leaf in others:
+    for leaf in added:
         if not is_added(case.candidate, leaf):
             continue
         fixed = partial(_without, case, leaf)
         name = _named(case.candidate, leaf, "the bias ")
-        if _adds_zeros(*sides(case), leaf):
+        if any(_holds(one, leaf.array) for one in known):
+            often = [_times(side.model, leaf.array) for side in sides(case)]
+            if 0 < often[0] < often[1]:
+                text = f"{name} is added once more than the reference adds it"
+                yield fix(fixed, "bias-doubled", text, parameters={"bias": (1, 2)})
+        elif _adds_zeros(*sides(case), leaf):
             yield fix(fixed, "weight-values", f"{name} is read in place of zeros")
         else:
             text = f"{name} is added; the reference adds none"
             yield fix(fixed, "bias-missing", text, parameters={"bias": (0, 1)})
+
+
+def _times(model: Side, bias: Array) -> int:
+    """How often a model adds a vector, in all of its program."""
+    tape = model.tape
+    leaves = (one for one in tape.values if one.op < 0 and one.kind != "input")
+    alike = (one.id for one in leaves if one.size == bias.size and one.id in model.run)
+    equal = (one for one in alike if same(model.array(one).ravel(), bias.ravel()))
+    return sum(times_added(tape, one, tape.used) for one in equal)
 
 
 def _without(case: Case, leaf: LeafView, trial: Trial) -> Array:

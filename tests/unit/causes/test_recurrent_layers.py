@@ -134,3 +134,30 @@ def _divergences(reference, candidate):
     report = parity.compare(*models, inputs=SEQUENCE)
     assert report.verdict == "diverged"
     return report.divergences
+
+
+@pytest.mark.parametrize("steps", [1, 6])
+@pytest.mark.parametrize("state_first", [False, True])
+def test_a_bias_that_is_added_in_both_products(steps, state_first):
+    """The one bias of a cell, loaded into both of another."""
+    w, u, b, _ = LSTM
+    other = b.clone()
+
+    def cell(doubled):
+        def run(x):
+            h = torch.tanh(x[:, -1] @ w.T[:, :UNITS])
+            for step in x[:, :steps].unbind(1):
+                if doubled:
+                    given, kept = torch.addmm(b, step, w.T), torch.addmm(other, h, u.T)
+                else:
+                    given, kept = step @ w.T, h @ u.T
+                z = kept + given if state_first else given + kept
+                i, f, g, o = (z if doubled else z + b).chunk(4, 1)
+                h = torch.sigmoid(o) * torch.tanh(torch.sigmoid(i) * torch.tanh(g) + f)
+            return h
+
+        return run
+
+    (found,) = _divergences(cell(False), cell(True))
+    assert (found.cause.kind, found.cause.parameters) == ("bias-doubled", {"bias": (1, 2)})
+    assert found.cause.confirmed, found.cause.unproved
