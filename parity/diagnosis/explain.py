@@ -28,7 +28,7 @@ from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
-from parity.numerics.difference import residual
+from parity.numerics.difference import mask_sentinels, residual
 from parity.tape import Array
 
 
@@ -64,7 +64,8 @@ class Explained:
         with np.errstate(all="ignore"):
             if stated.reference is not None and not _copies_reference(stated, first):
                 return stated.reference(first)
-            left = first.candidate - stated.candidate(first)
+            # what hides scores is one number to whoever reads them: none of it is left
+            left = mask_sentinels(first.candidate) - mask_sentinels(stated.candidate(first))
         if left.shape != first.reference.shape:
             return first.reference
         fixed: Array = first.reference + np.where(np.isfinite(left), left, 0.0)

@@ -198,7 +198,9 @@ class _Words:
 
     def given_by(self, op: Op) -> int | None:
         """What an operation gives, if it is the one that ends the region."""
-        return op.outputs[self._at] if op.word == self._last and not op.static else None
+        if op.word != self._last or op.static:
+            return None
+        return op.outputs[self._at] if self._at < len(op.outputs) else None  # a split into fewer
 
     def region(self, end: int, is_settled: Callable[[int], bool]) -> Region | None:
         """What lies behind a value; None where that is anything else."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from parity.diagnosis import divergences, locate
+from parity.diagnosis import recurring as recurring_module
 from parity.diagnosis.cut_search import CutSearch
 from parity.diagnosis.recurring import recurring
 from tests.unit.causes.compared_pairs import Values, compared, tensor
@@ -130,6 +133,28 @@ def test_a_bias_in_either_product_is_no_fault_of_each(state_first, monkeypatch):
     monkeypatch.setattr(locate, "recurring", recorded)
     assert compared(cell(False), cell(True), SEQUENCE).divergences
     assert again == []
+
+
+def test_a_later_split_may_have_fewer_parts():
+    """Of three steps, and of two: what differs is the last part of the first one."""
+
+    def parts(x, swapped):
+        steps = x.split([1, 1, 1], 0)
+        return torch.cat([steps[0], steps[2], steps[1]] if swapped else steps, 0)
+
+    def model(swapped):
+        def run(x):
+            h = parts(torch.tanh(x @ WEIGHTS[0]).reshape(3, 5, 6), swapped)
+            halves = torch.tanh(h.reshape(15, 6) @ WEIGHTS[1]).split([9, 6], 0)
+            return torch.cat([half @ WEIGHTS[2] for half in halves], 0)
+
+        return run
+
+    assert compared(model(False), model(True), values(15, 6)).divergences
+    words = recurring_module._Words.__new__(recurring_module._Words)
+    words._last, words._at = "split", 2
+    assert words.given_by(SimpleNamespace(word="split", static=False, outputs=(3, 4))) is None
+    assert words.given_by(SimpleNamespace(word="split", static=False, outputs=(3, 4, 5))) == 5
 
 
 def test_zero_has_no_sign_in_a_parameter():

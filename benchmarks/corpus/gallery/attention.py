@@ -210,6 +210,54 @@ def mask_of_ten_thousand(random: np.random.Generator) -> Pair:
     return between.pair("torch", reference, "chainer", candidate)
 
 
+@fault("mask-sees-the-next-step", "mask-shift", family="attention")
+def mask_sees_the_next_step(random: np.random.Generator) -> Pair:
+    """`triu` with a diagonal of 1 hides what comes later; of 2 it shows one step of it."""
+    between, heads = attention(random)
+    steps = between.inputs.shape[1]
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        q, k, v = heads.torch(x)
+        scores = q @ k.mT / heads.depth**0.5
+        later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
+        masked = scores.masked_fill(later, -torch.inf)  # mask-sees-the-next-step: reference
+        return heads.joined(masked.softmax(-1), v)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        q, k, v = heads.tensorflow(x)
+        scores = tf.matmul(q, k, transpose_b=True) * heads.depth**-0.5
+        seen = tf.constant(np.tri(steps, k=1, dtype=bool))
+        masked = tf.where(seen, scores, -1e9)  # mask-sees-the-next-step: candidate
+        p = tf.nn.softmax(masked)  # mask-sees-the-next-step: candidate
+        return heads.joined(p, v)
+
+    return between.pair("torch", reference, "tensorflow", candidate)
+
+
+@fault("mask-hides-the-step-itself", "mask-shift", family="attention")
+def mask_hides_the_step_itself(random: np.random.Generator) -> Pair:
+    """The first step, which is to see nothing then, sees all."""
+    between, heads = attention(random)
+    seen = earlier_steps(between)
+    hidden = 1 - np.tri(len(seen), k=-1, dtype=np.float32)
+
+    def reference(x: tf.Tensor) -> tf.Tensor:
+        q, k, v = heads.tensorflow(x)
+        scores = tf.matmul(q, k, transpose_b=True) * heads.depth**-0.5
+        masked = tf.where(seen, scores, -1e9)  # mask-hides-the-step-itself: reference
+        p = tf.nn.softmax(masked)  # mask-hides-the-step-itself: reference
+        return heads.joined(p, v)
+
+    def candidate(x: torch.Tensor) -> torch.Tensor:
+        q, k, v = heads.torch(x)
+        scores = q @ k.mT / heads.depth**0.5
+        masked = scores - 1e9 * tensor(hidden)  # mask-hides-the-step-itself: candidate
+        p = masked.softmax(-1)  # mask-hides-the-step-itself: candidate
+        return heads.joined(p, v)
+
+    return between.pair("tensorflow", reference, "torch", candidate)
+
+
 @fault("mask-as-a-product", "attention-mask-value", family="attention")
 def mask_as_a_product(random: np.random.Generator) -> Pair:
     """Hidden scores become 0, which is a score like any other."""
