@@ -82,10 +82,16 @@ def moved_on(view: RegionView) -> list[int]:
     return [view.end, *(value for op in reading if moves(op) for value in op.outputs)]
 
 
-def attends(case: Case, readers: int = 4) -> bool:
-    """Whether values are multiplied with values in a case or just after it, as attention does."""
-    for view in (case.reference, case.candidate):
-        for op in (*view.ops, *(view.readers(readers) if readers else ())):
+def attends(case: Case, readers: int = 4, before: bool = False) -> bool:
+    """Whether values are multiplied with values in a case or just after it, as attention does.
+
+    Args:
+        before: whether just before it counts as well.
+    """
+    for side in sides(case):
+        view = side.view
+        ops = (*view.ops, *(view.readers(readers) if readers else ()))
+        for op in (*ops, *(makers(side) if before else ())):
             if op.word not in _ATTENDING:
                 continue
             if sum(map(view.tape.is_live, op.inputs)) > 1:

@@ -174,12 +174,13 @@ def _split_named(case: Case, order: Arrangement) -> tuple[str, str] | None:
         if len(shape) == 3 and exchanged == {1, 2} and attends(case, 1):
             return "weight-not-transposed", f"a matrix of {shape[1:]} for each sample is transposed"
         return "head-split-order", f"{_split_axis(case)} split otherwise: {order}"
-    if len(shape) - 1 in exchanged and len(exchanged) < len(shape):
+    square = len({shape[axis] for axis in exchanged}) == 1
+    if square and len(shape) - 1 in exchanged and len(exchanged) < len(shape):
         return None  # two whole axes: what is transposed is no split of heads
     # the last axis is split: into heads, with their features
     if attends(case) and order.axes[-1] != len(order.axes) - 1 and order.fine[-1] != shape[-1]:
         return "head-split-order", f"heads and their features are split otherwise: {order}"
-    if attends(case) or largest > len(shape):
+    if attends(case, before=True) or largest > len(shape):
         return "head-split-order", f"axes are split or joined in another order: {order}"
     return None
 
@@ -331,6 +332,29 @@ def read_as_it_lies(case: Case) -> Iterator[Explanation]:
             f"{rows} is flattened in another order than the weights expect: {letters[1]}",
             with_value(case, entering, pair.order.apply, pair.reference),
             parameters={"order": letters},
+        )
+
+
+@cause("axis-order", enclosures=True)
+@first_fitting
+def read_transposed(case: Case) -> Iterator[Explanation]:
+    """A value is read with two axes of one length exchanged, as scores of keys by queries.
+
+    Looks like: attention whose query and key are exchanged: every score is there, in the place of
+        another, and the softmax is over the other axis.
+    Proof: the reference's operations on what they read, with those axes exchanged, give the
+        candidate's value.
+    """
+    for value, partner in case.partners.items():
+        order = case.inputs.pairs[value].order
+        if order.stable or partner not in case.entering:
+            continue
+        straight = tuple(range(len(order.axes)))
+        yield Explanation(
+            "axis-order",
+            f"axes {straight} of what is read lie as {order.axes}",
+            with_value(case, partner, order.apply),
+            parameters={"order": (straight, order.axes)},
         )
 
 
