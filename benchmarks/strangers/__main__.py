@@ -112,9 +112,10 @@ states its right causes and the place at which the first divergence is.
 make strangers
 ```
 
-The columns: whether the first divergence is at the fault's place; the cause that is reported there;
-seconds of the comparison, the same in plain passes of both models, and the peak of the process'
-memory with its frameworks. What is not right is in bold.
+The columns: the largest difference of the outputs over their scale, as the models run without
+parity, where they have one layout; whether the first divergence is at the fault's place; the cause
+that is reported there; seconds of the comparison, the same in plain passes of both models, and the
+peak of the process' memory with its frameworks. What is not right is in bold.
 """
 
 

@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,12 @@ def measured(pair: Pair) -> dict[str, Any]:
 
     built = pair.build()
     models = [parity.wrap(model) for model in (built.reference, built.candidate)]
-    rounds = []
+    rounds, outputs = [], []
     for _ in range(_ROUNDS + 1):
         started = time.perf_counter()
-        for model in models:
-            plain(model)(built.inputs if model.inputs is None else model.inputs)
+        outputs = [
+            plain(model)(built.inputs if model.inputs is None else model.inputs) for model in models
+        ]
         rounds.append(time.perf_counter() - started)
     started = time.perf_counter()
     report = parity.compare(*models, inputs=built.inputs)
@@ -94,7 +96,21 @@ def measured(pair: Pair) -> dict[str, Any]:
         "seconds": seconds,
         "passes": seconds / statistics.median(rounds[1:]),  # the first builds and caches
         "gigabytes": _peak() / _GIGABYTE,
+        "apart": apart(*(list(one.values()) for one in outputs)),
     }
+
+
+def apart(reference: Sequence[Any], candidate: Sequence[Any]) -> float | None:
+    """The largest difference of any output over its scale; None where they cannot be subtracted.
+
+    It shows, without parity, that a fault does something.
+    """
+    if [one.shape for one in reference] != [one.shape for one in candidate]:
+        return None
+    return max(
+        float(abs(one - other).max() / max(abs(one).max(), 1e-30))
+        for one, other in zip(reference, candidate, strict=True)
+    )
 
 
 def _peak() -> float:

@@ -24,6 +24,8 @@ class Row:
         wrong: causes that were reported anywhere and are not right, with how sure they are.
         place, cause: what is said of the first divergence.
         passes: the comparison's time in plain passes of both models.
+        apart: the largest difference of plainly run outputs over their scale, where they have
+            one layout.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Row:
     seconds: float = 0.0
     passes: float = 0.0
     gigabytes: float = 0.0
+    apart: float | None = None
 
     @property
     def right(self) -> bool:
@@ -61,6 +64,7 @@ def judged(pair: Pair, said: Mapping[str, Any]) -> Row:
         "fault": pair.fault,
         "outcome": outcome,
         "reason": said.get("reason", ""),
+        "apart": said.get("apart"),
         **{key: said.get(key, 0.0) for key in ("seconds", "passes", "gigabytes")},
     }
     if not found or outcome not in RAN:

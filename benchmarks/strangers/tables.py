@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.strangers.judge import RAN, Row
 
-_HEAD = (
-    "pair", "verdict", "first place", "cause", "s", "passes", "GB",
-)  # fmt: skip
+_HEAD = ("pair", "outputs differ by", "verdict", "first place", "cause", "s", "passes", "GB")
 
 
 def tables(rows: Sequence[Row]) -> Iterator[str]:
@@ -67,13 +65,14 @@ _COUNTS = {
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| {' | '.join(_HEAD)} |"
-    yield "|---|---|---|---|---:|---:|---:|"
+    yield "|---|---:|---|---|---|---:|---:|---:|"
     for row in rows:
         yield line(row)
 
 
 def line(row: Row) -> str:
-    cells = [row.name, row.outcome if row.right else f"**{row.outcome}**"]
+    apart = "" if row.apart is None else f"{row.apart:.0e}"
+    cells = [row.name, apart, row.outcome if row.right else f"**{row.outcome}**"]
     if row.outcome not in RAN:
         return f"| {' | '.join([*cells, row.reason, '', '', '', ''])} |"
     cells += [_place(row), _cause(row)]

@@ -97,10 +97,14 @@ DISTILBERT = Architecture(
     tokens,
 )  # fmt: skip
 ROBERTA = Architecture("Roberta", {**_BERT, "pad_token_id": 1}, tokens)
+ROBERTA_0 = Architecture("Roberta", {**_BERT, "pad_token_id": 0}, tokens)
 ALBERT = Architecture("Albert", {**_BERT, "embedding_size": 16}, tokens)
 ELECTRA = Architecture("Electra", {**_BERT, "embedding_size": 16}, tokens)
 GPT2 = Architecture("GPT2", _GPT2, words)
-GPT2_UNSCALED = Architecture("GPT2", {**_GPT2, "scale_attn_weights": False}, words)
+# torch reads it only where attention is written out.
+GPT2_UNSCALED = Architecture(
+    "GPT2", {**_GPT2, "scale_attn_weights": False, "attn_implementation": "eager"}, words
+)
 DEEP_GPT2 = Architecture("GPT2", {**_GPT2, "n_layer": 8}, words, "LMHeadModel")
 GPT1 = Architecture(
     "OpenAIGPT", {key: _GPT2[key] for key in _GPT2 if key != "use_cache"}, words
@@ -120,26 +124,25 @@ GATED_T5 = Architecture("T5", {**_T5, "feed_forward_proj": "gated-gelu"}, both)
 BART = Architecture("Bart", _BART, both)
 PEGASUS = Architecture("Pegasus", {**_BART, "pad_token_id": 0}, both)
 MARIAN = Architecture("Marian", {**_BART, "eos_token_id": 0}, both)
-BLENDERBOT = Architecture("Blenderbot", _BART, both)
-MBART = Architecture("MBart", _BART, both)
 MOBILEBERT = Architecture(
     "MobileBert",
     {**_BERT, "embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16,
      "num_feedforward_networks": 2},
     tokens,
 )  # fmt: skip
-DEBERTA = Architecture(
-    "Deberta",
-    {**_BERT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"],
-     "max_relative_positions": 12},
-    tokens,
-)  # fmt: skip
-DEBERTA_2 = Architecture(
-    "DebertaV2",
-    {**_BERT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 6,
-     "norm_rel_ebd": "layer_norm", "share_att_key": True},
-    tokens,
-)  # fmt: skip
+_DEBERTA = {**_BERT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
+_DEBERTA_1 = {**_DEBERTA, "max_relative_positions": 12}
+_DEBERTA_2 = {
+    **_DEBERTA,
+    "position_buckets": 6,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+}
+# Without padding: the two differ in what a step of the padding attends to.
+DEBERTA = Architecture("Deberta", _DEBERTA_1, words)
+PADDED_DEBERTA = Architecture("Deberta", _DEBERTA_1, tokens)
+DEBERTA_2 = Architecture("DebertaV2", _DEBERTA_2, words)
+PADDED_DEBERTA_2 = Architecture("DebertaV2", _DEBERTA_2, tokens)
 XLM = Architecture("XLM", _XLM, tokens)
 XLNET = Architecture(
     "XLNet",
@@ -163,8 +166,6 @@ ESM = Architecture(
 LAYOUTLM = Architecture("LayoutLM", {**_BERT, "max_2d_position_embeddings": 64}, boxes)
 ROFORMER = Architecture("RoFormer", {**_BERT, "embedding_size": 16}, tokens)
 CONVBERT = Architecture("ConvBert", {**_BERT, "embedding_size": 16, "conv_kernel_size": 5}, tokens)
-REMBERT = Architecture("RemBert", {**_BERT, "input_embedding_size": 16}, tokens)
-CAMEMBERT = Architecture("Camembert", {**_BERT, "pad_token_id": 1}, tokens)
 CLIP_TEXT = Architecture(
     "CLIPText", {**_BERT, "projection_dim": 16, "eos_token_id": 66, "bos_token_id": 3}, tokens
 )

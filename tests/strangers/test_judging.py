@@ -132,7 +132,19 @@ def _cells(text: str) -> list[str]:
 def test_a_measurement_has_the_verdict_and_the_cost():
     found = alone.measured(_pair(torch.nn.Tanh()))
     assert found["outcome"] == "diverged"
-    assert found["seconds"] > 0 and found["passes"] > 1 and found["gigabytes"] > 0
+    assert (
+        found["apart"] > 0.01
+        and found["seconds"] > 0
+        and found["passes"] > 1
+        and found["gigabytes"] > 0
+    )
+
+
+def test_outputs_of_other_shapes_are_not_subtracted():
+    values = np.arange(6.0)
+    assert alone.apart([values], [values]) == 0
+    assert alone.apart([values], [values + 1]) == pytest.approx(0.2)
+    assert alone.apart([values], [values.reshape(2, 3)]) is None
 
 
 def test_a_missing_package_is_a_reason():
