@@ -10,6 +10,7 @@ is not parity, a fault is not found, or a cause is wrong.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -41,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=300.0, help="that a process may take")
     parser.add_argument("--gigabytes", type=float, default=8.0, help="that a process may take")
     parser.add_argument("--list", action="store_true", help="only the names and the faults")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="what was said of each pair; pairs in it are done"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page here as well")
     parser.add_argument("--job", metavar="NAME", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -51,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for pair in chosen:
             print(f"{pair.name:34} {pair.fault.what if pair.fault else ''}")
         return 0
-    rows = list(_rows(chosen, options.jobs, options.seconds, options.gigabytes))
+    rows = list(_rows(chosen, options))
     stated = "make strangers"
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given:
@@ -63,24 +68,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(short)
 
 
-def _rows(chosen: Sequence[Pair], jobs: int, seconds: float, gigabytes: float) -> Iterator[Row]:
-    with ThreadPoolExecutor(jobs) as pool:  # threads that wait for processes
+def _rows(chosen: Sequence[Pair], options: argparse.Namespace) -> Iterator[Row]:
+    kept = _kept(options.keep)
 
-        def one(pair: Pair) -> Row:
-            return judged(pair, run(pair, seconds, gigabytes))
+    def one(pair: Pair) -> Row:
+        said = kept.get(pair.name) or run(pair, options.seconds, options.gigabytes)
+        if options.keep and pair.name not in kept:
+            with options.keep.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({pair.name: said}) + "\n")
+        return judged(pair, said)
 
+    with ThreadPoolExecutor(options.jobs) as pool:  # threads that wait for processes
         for row in pool.map(one, chosen):
             print(line(row), flush=True)
             yield row
 
 
+def _kept(file: Path | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if file is not None and file.exists():
+        for text in file.read_text(encoding="utf-8").splitlines():
+            found.update(json.loads(text))
+    return found
+
+
 def page(rows: Sequence[Row], command: str) -> Iterator[str]:
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+        ["git", "log", "-1", "--format=%h", "--", "parity"],
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout.strip()
     yield INTRODUCTION.strip()
     yield ""
-    yield f"Printed by `{command}` at commit {commit or 'unknown'}, with"
+    yield f"Printed by `{command}`, with parity as it is since commit {commit or 'unknown'},"
     yield f"{', '.join(_versions())}."
     yield ""
     yield from tables(rows)

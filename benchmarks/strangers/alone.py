@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -45,13 +46,17 @@ def run(pair: Pair, seconds: float, gigabytes: float) -> dict[str, Any]:
                     process.communicate()
                     return {"outcome": "ended", "reason": limit.format(seconds, gigabytes)}
     if process.returncode:
-        lines = errors.strip().splitlines()
-        return {
-            "outcome": "crashed",
-            "reason": f"exit code {process.returncode}: {lines[-1] if lines else ''}",
-        }
+        reason = f"exit code {process.returncode}: {_error(errors)}"
+        return {"outcome": "crashed", "reason": reason}
     said: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return said
+
+
+def _error(printed: str) -> str:
+    """The line that names the error; Keras adds more lines behind it."""
+    lines = printed.strip().splitlines() or [""]
+    named = [one for one in lines if re.match(r"[\w.]*(Error|Exception)\b", one)]
+    return (named or lines)[-1][:200].replace("|", "/")
 
 
 def _limit_reached(process: int, until: float, gigabytes: float) -> str:
@@ -103,8 +108,13 @@ def measured(pair: Pair) -> dict[str, Any]:
 def apart(reference: Sequence[Any], candidate: Sequence[Any]) -> float | None:
     """The largest difference of any output over its scale; None where they cannot be subtracted.
 
-    It shows, without parity, that a fault does something.
+    It shows, without parity, that a fault does something. Images may have their channels last in
+    the reference alone.
     """
+    candidate = [
+        one.transpose(0, 2, 3, 1) if one.ndim == 4 and one.shape != other.shape else one
+        for one, other in zip(candidate, reference, strict=False)
+    ]
     if [one.shape for one in reference] != [one.shape for one in candidate]:
         return None
     return max(

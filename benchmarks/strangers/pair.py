@@ -62,7 +62,7 @@ def pairs() -> dict[str, Pair]:
     from benchmarks.strangers import agents, text, vision, zoo
 
     found: dict[str, Pair] = {}
-    for module in (text, vision, zoo, agents):
+    for module in (agents, zoo, vision, text):
         for pair in module.PAIRS:
             if pair.name in found:
                 raise ValueError(f"there are two pairs {pair.name}")

@@ -62,17 +62,31 @@ def _built(network: Network, change: Callable[[Any], Any] | None, size: int) -> 
     import parity
 
     keras.utils.set_random_seed(SEED)
-    made = getattr(keras.applications, network.keras)(
-        weights=None, include_top=False, input_shape=(None, None, 3)
-    )
-    if network.start:
-        made = keras.Model(made.get_layer(network.start).input, made.output)
+    made = _of_keras(network, network.size)
     net = network.torch().eval()
     network.tuned(net)
     _moved(network, made, net)
     if change is not None:
         net = (change(net) or net).eval()
-    return Built(made, parity.wrap(net, input_layout="NCHW"), _images(size))
+    if size != network.size:
+        weights, made = made.get_weights(), _of_keras(network, size)
+        made.set_weights(weights)
+    images = _images(size)
+    reference = parity.wrap(made, input_layout="NHWC")
+    own = images.transpose(0, 3, 1, 2).copy()
+    return Built(reference, parity.wrap(net, input_layout="NCHW", inputs=own), images)
+
+
+def _of_keras(network: Network, size: int) -> Any:
+    """Keras's network; its paddings are computed from the size of the images."""
+    import keras
+
+    made = getattr(keras.applications, network.keras)(
+        weights=None, include_top=False, input_shape=(size, size, 3)
+    )
+    if network.start:
+        made = keras.Model(made.get_layer(network.start).input, made.output)
+    return made
 
 
 def _images(size: int) -> Any:
@@ -86,15 +100,17 @@ def _moved(network: Network, made: Any, net: Any) -> None:
     import parity
 
     images = _images(network.size)
+    keras_side = parity.wrap(made, input_layout="NHWC")
+    torch_side = parity.wrap(net, input_layout="NCHW")
     if network.from_torch:
         shaken(net)
-        target = parity.wrap(made, input_layout="NHWC")
-        result = parity.transfer(net, target, inputs=images.transpose(0, 3, 1, 2))
+        result = parity.transfer(torch_side, keras_side, inputs=images.transpose(0, 3, 1, 2).copy())
     else:
         _shaken_in_keras(made)
-        result = parity.transfer(made, parity.wrap(net, input_layout="NCHW"), inputs=images)
+        result = parity.transfer(keras_side, torch_side, inputs=images)
     if result.verdict != "parity":
-        raise RuntimeError(f"the transfer of the weights ended in {result.verdict}")
+        reasons = "; ".join(result.report.worst.reasons[:1])
+        raise RuntimeError(f"the transfer of the weights ended in {result.verdict}: {reasons}")
 
 
 def _shaken_in_keras(made: Any) -> None:
@@ -114,9 +130,12 @@ def _shaken_in_keras(made: Any) -> None:
 
 def _features(module: str, name: str) -> Any:
     """A network of pytorchcv without its last pool, whose size is fixed, and its classifier."""
+    import torch
+
     net = getattr(import_module(f"pytorchcv.models.{module}"), name)().features
-    if hasattr(net, "final_pool"):
-        del net.final_pool
+    for path, _ in list(net.named_modules()):
+        if path in ("final_pool", "final_block.pool"):
+            net.set_submodule(path, torch.nn.Identity())
     return net
 
 
