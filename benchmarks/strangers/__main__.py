@@ -24,7 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from benchmarks.strangers.alone import job, run  # noqa: E402
-from benchmarks.strangers.judge import Row, judged  # noqa: E402
+from benchmarks.strangers.judge import RAN, Row, judged  # noqa: E402
 from benchmarks.strangers.pair import Pair, pairs  # noqa: E402
 from benchmarks.strangers.tables import line, tables  # noqa: E402
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _rows(chosen: Sequence[Pair], options: argparse.Namespace) -> Iterator[Row]:
-    kept = _kept(options.keep)
+    kept = _kept(options.keep)  # what did not run is tried again
 
     def one(pair: Pair) -> Row:
         said = kept.get(pair.name) or run(pair, options.seconds, options.gigabytes)
@@ -89,7 +89,7 @@ def _kept(file: Path | None) -> dict[str, Any]:
     if file is not None and file.exists():
         for text in file.read_text(encoding="utf-8").splitlines():
             found.update(json.loads(text))
-    return found
+    return {name: said for name, said in found.items() if said["outcome"] in RAN}
 
 
 def page(rows: Sequence[Row], command: str) -> Iterator[str]:

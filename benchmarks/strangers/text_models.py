@@ -110,7 +110,6 @@ GPT1 = Architecture(
     "OpenAIGPT", {key: _GPT2[key] for key in _GPT2 if key != "use_cache"}, words
 )  # fmt: skip
 GPTJ = Architecture("GPTJ", {**_GPT2, "rotary_dim": 4}, words)
-CTRL = Architecture("CTRL", {**_GPT2, "dff": 48}, words)
 OPT = Architecture(
     "OPT",
     {"vocab_size": _WORDS, "hidden_size": 32, "word_embed_proj_dim": 32, "num_hidden_layers": 2,
@@ -120,7 +119,6 @@ OPT = Architecture(
 )  # fmt: skip
 T5 = Architecture("T5", _T5, both)
 T5_WORDS = Architecture("T5", _T5, both, "ForConditionalGeneration")
-GATED_T5 = Architecture("T5", {**_T5, "feed_forward_proj": "gated-gelu"}, both)
 BART = Architecture("Bart", _BART, both)
 PEGASUS = Architecture("Pegasus", {**_BART, "pad_token_id": 0}, both)
 MARIAN = Architecture("Marian", {**_BART, "eos_token_id": 0}, both)
@@ -165,7 +163,6 @@ ESM = Architecture(
 )  # fmt: skip
 LAYOUTLM = Architecture("LayoutLM", {**_BERT, "max_2d_position_embeddings": 64}, boxes)
 ROFORMER = Architecture("RoFormer", {**_BERT, "embedding_size": 16}, tokens)
-CONVBERT = Architecture("ConvBert", {**_BERT, "embedding_size": 16, "conv_kernel_size": 5}, tokens)
 CLIP_TEXT = Architecture(
     "CLIPText", {**_BERT, "projection_dim": 16, "eos_token_id": 66, "bos_token_id": 3}, tokens
 )

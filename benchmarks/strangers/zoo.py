@@ -201,15 +201,15 @@ DENSENET121 = Network(
 )
 # Of 97 pixels every convolution with stride 2 sees an odd number, and pads both sides alike.
 MOBILENET2 = Network(
-    "MobileNetV2", partial(_features, "mobilenetv2", "mobilenetv2_w1"), size=97,
+    "MobileNetV2", partial(_features, "mobilenetv2", "mobilenetv2b_w1"), size=97,
     tuned=partial(_epsilon, 1e-3),
 )  # fmt: skip
 INCEPTION3 = Network(
     "InceptionV3", partial(_features, "inceptionv3", "inceptionv3"), size=91,
     tuned=_pools_without_padding,
 )  # fmt: skip
-XCEPTION = Network(
-    "Xception", partial(_features, "xception", "xception"), size=95, tuned=partial(_epsilon, 1e-3)
+XCEPTION = Network(  # 71 pixels: again odd at every pool
+    "Xception", partial(_features, "xception", "xception"), size=71, tuned=partial(_epsilon, 1e-3)
 )
 EFFICIENTNET = Network(
     "EfficientNetB0", partial(_features, "efficientnet", "efficientnet_b0b"), start="stem_conv_pad"
