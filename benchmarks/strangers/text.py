@@ -61,6 +61,14 @@ PAIRS = [
         without=("attention_mask",),
     ),
     pair(
+        "bert-causal", of.BERT,
+        Fault(
+            "is_decoder is True: each step sees those before it alone",
+            ("attention-mask-missing",), _SELF,
+        ),
+        {"is_decoder": True, "use_cache": False},
+    ),
+    pair(
         "bert-heads", of.BERT,
         Fault("2 heads, not 4, over the same width", (), _SELF), {"num_attention_heads": 2},
     ),
@@ -187,14 +195,6 @@ PAIRS = [
         "mobilebert-activation", of.MOBILEBERT,
         Fault("hidden_act is gelu, not relu", ("activation-kind",), ("intermediate",)),
         {"hidden_act": "gelu"},
-    ),
-    pair(
-        "xlm-causal", of.XLM,
-        Fault(
-            "causal is True: each step sees those before it alone", ("attention-mask-missing",),
-            ("attentions.0", "attentions_._0"),
-        ),
-        {"causal": True},
     ),
     pair(
         "xlm-activation", of.XLM,

@@ -87,7 +87,8 @@ REGNET = Architecture("RegNet", {**_STAGES, "groups_width": 8}, _images)
 RESNET = Architecture("ResNet", _STAGES, _images)
 CVT = Architecture(
     "Cvt",
-    {"image_size": 32, "embed_dim": [16, 24], "num_heads": [1, 2], "depth": [1, 2], "patch_sizes": [7, 3],
+    {"image_size": 32, "embed_dim": [16, 24], "num_heads": [1, 2], "depth": [1, 2],
+     "patch_sizes": [7, 3],
      "patch_stride": [4, 2], "patch_padding": [2, 1], "mlp_ratio": [2.0, 2.0],
      "attention_drop_rate": [0.0, 0.0], "drop_rate": [0.0, 0.0], "drop_path_rate": [0.0, 0.0],
      "qkv_bias": [True, True], "cls_token": [False, True],
