@@ -197,7 +197,10 @@ PAIRS = [
     ),
     pair(
         "distributional-dueling-dqn-support", _distributional, (_IMAGES,),
-        Fault("the support starts at -12, not -10", ("support-range",), ("mul", "sum")),
+        Fault(  # which is a tensor of the model's
+            "the support starts at -12, not -10", ("support-range", "weight-values"),
+            ("mul", "sum"),
+        ),
         _other_support,
     ),
     pair(

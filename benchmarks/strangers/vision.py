@@ -195,11 +195,11 @@ PAIRS = [
         {"feat_extract_activation": "relu"},
     ),
     pair(
-        "whisper-scale", WHISPER,
+        "whisper-activation", WHISPER,
         Fault(
-            "scale_embedding is True: embeddings times the root of the width",
-            ("op-extra", "weight-scale"), ("decoder", "embed_tokens"),
+            "activation_function is relu, not gelu", ("activation-kind",),
+            ("encoder.layers.0", "encoder/layers.0"),
         ),
-        {"scale_embedding": True},
+        {"activation_function": "relu"},
     ),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import parity
-from benchmarks.strangers import alone, zoo
+from benchmarks.strangers import __main__, alone, zoo
 from benchmarks.strangers.judge import Row, judged, said_of
 from benchmarks.strangers.pair import Built, Fault, Pair, pairs
 from benchmarks.strangers.tables import line, totals
@@ -173,6 +173,27 @@ def test_a_process_is_ended_at_its_limit(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(sleeps))
     assert alone.run(_pair(), 0.1, 8) == {"outcome": "ended", "reason": "after 0 s"}
     assert alone.run(_pair(), 30, 0)["reason"] == "at 0 GB"
+
+
+def test_a_run_goes_on_where_it_stopped(monkeypatch, tmp_path, said, capsys):
+    """What did not run is tried again; the exit code says whether all that ran is right."""
+    started = []
+
+    def run(pair, seconds, gigabytes):
+        started.append(pair.name)
+        return said if len(started) > 1 else {"outcome": "crashed", "reason": "memory"}
+
+    pair = _pair(fault=FAULT)
+    monkeypatch.setattr(__main__, "pairs", lambda: {pair.name: pair})
+    monkeypatch.setattr(__main__, "run", run)
+    kept, page = tmp_path / "kept.jsonl", tmp_path / "page.md"
+    given = ["--keep", str(kept), "--write", str(page)]
+    assert __main__.main(given) == 1
+    assert "**crashed** | memory" in page.read_text()
+    assert __main__.main(given) == __main__.main(given) == 0
+    assert started == ["toy", "toy"]
+    assert "**" not in page.read_text()
+    assert "first place right | 1 of 1" in capsys.readouterr().out
 
 
 def test_every_fault_names_causes_that_there_are_and_a_place():
