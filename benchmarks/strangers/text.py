@@ -214,6 +214,13 @@ PAIRS = [
         {"rotary_value": True},
     ),
     pair(
+        "esm-own-mask", of.PADDED_ESM,
+        Fault(
+            "embeddings of the padding are zero in TensorFlow alone", ("op-extra",),
+            ("embeddings",),
+        ),
+    ),
+    pair(
         "esm-dropout-scale", of.ESM,
         Fault(
             "token_dropout is False: embeddings are not scaled for masked words",

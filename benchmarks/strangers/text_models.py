@@ -155,12 +155,17 @@ FUNNEL = Architecture(
     tokens,
 )  # fmt: skip
 MPNET = Architecture("MPNet", _BERT, tokens)
-ESM = Architecture(
-    "Esm",
-    {**_BERT, "pad_token_id": 1, "mask_token_id": 4, "position_embedding_type": "absolute",
-     "emb_layer_norm_before": True, "token_dropout": True},
-    tokens,
-)  # fmt: skip
+_ESM = {
+    **_BERT,
+    "pad_token_id": 1,
+    "mask_token_id": 4,
+    "position_embedding_type": "absolute",
+    "emb_layer_norm_before": True,
+    "token_dropout": True,
+}
+# Without padding: torch's model does not pass the mask on to its embeddings, TensorFlow's does.
+ESM = Architecture("Esm", _ESM, words)
+PADDED_ESM = Architecture("Esm", _ESM, tokens)
 LAYOUTLM = Architecture("LayoutLM", {**_BERT, "max_2d_position_embeddings": 64}, boxes)
 ROFORMER = Architecture("RoFormer", {**_BERT, "embedding_size": 16}, tokens)
 CLIP_TEXT = Architecture(
