@@ -10,7 +10,7 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test laws rllib lint docs wheel-test
+.PHONY: demo test laws rllib strangers lint docs wheel-test
 
 # The demo's models differ on purpose, and `parity` exits with 1 for 'diverged': that is success.
 demo: .venv/installed
@@ -25,6 +25,11 @@ test: .venv/installed
 # RLlib's models in torch and TensorFlow, in an environment of their own.
 rllib: .venv-rllib/installed
 	.venv-rllib/bin/pytest tests/rllib
+
+# Models of public packages, in an environment of their own: make strangers ARGS="--only bert"
+strangers: ARGS =
+strangers: .venv-strangers/installed
+	.venv-strangers/bin/python -m benchmarks.strangers $(ARGS)
 
 # What holds for all that is drawn, on five times as many examples.
 laws: .venv/installed
@@ -56,6 +61,19 @@ lint: .venv/installed
 	.venv-rllib/bin/pip install --quiet torch
 	.venv-rllib/bin/pip install --quiet tensorflow-cpu "ray[rllib]" --editable .
 	.venv-rllib/bin/pip install --quiet --no-deps tf-keras
+	touch $@
+
+# Keras 2 for `transformers`, and Keras 3. The packages that come alone ask for torchvision, which is
+# made for a torch with CUDA, or for the `tensorflow` with it.
+.venv-strangers/installed: export PIP_CONSTRAINT := constraints-strangers.txt
+.venv-strangers/installed: export PIP_BUILD_CONSTRAINT := constraints-strangers.txt
+.venv-strangers/installed: pyproject.toml constraints-strangers.txt
+	test -x .venv-strangers/bin/pip || $(PYTHON) -m venv .venv-strangers
+	.venv-strangers/bin/pip install --quiet --upgrade pip
+	.venv-strangers/bin/pip install --quiet torch
+	.venv-strangers/bin/pip install --quiet tensorflow-cpu keras transformers \
+		chainer chainerrl pfrl h5py --editable .
+	.venv-strangers/bin/pip install --quiet --no-deps tf-keras pytorchcv efficientnet_pytorch
 	touch $@
 
 # The pages of docs/ that are made from the code; tests say when one is stale.

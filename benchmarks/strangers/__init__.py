@@ -1,0 +1,1 @@
+"""Models of public packages, held against what another package or framework has for the same."""
