@@ -125,9 +125,9 @@ Nothing is downloaded: weights are drawn, moved off their initial values so that
 and brought into the other model by `transformers`' own conversion, by name (PFRL), or by
 `parity.transfer` where that ends in parity.
 
-Half of the pairs are right. In the others one thing is different: a setting of the configuration, a
-mode, a mask that is not passed, or something in which the packages differ by themselves. Each fault
-states its right causes and the place at which the first divergence is.
+About half of the pairs are right. In the others one thing is different: a setting of the
+configuration, a mode, a mask that is not passed, or something in which the packages differ by
+themselves. Each fault states its right causes and the place at which the first divergence is.
 
 ```sh
 make strangers
