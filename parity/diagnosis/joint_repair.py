@@ -111,8 +111,9 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
                 if value in ends or before.shape != after.shape:
                     return False
                 changed.add(value)
-                if before.dtype.kind == "f":
-                    other.replace(value, run.array(value) + (after - before))
+                repaired = run.array(value)
+                if before.dtype.kind == "f" and not _distance(repaired, before) <= SAME:
+                    other.replace(value, repaired + (after - before))
     except ReplayError:
         return False
     return True

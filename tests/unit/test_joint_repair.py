@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch.nn import functional as F
 
 from tests.unit.causes.compared_pairs import compared, tensor
@@ -28,3 +29,31 @@ def test_one_fault_in_two_branches_that_nearly_cancel():
     assert found.cause.kind == "leaky-slope"
     assert found.cause.confirmed
     assert len(found.places) == 1
+
+
+KEPT = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.float32)
+STEPS = RANDOM.standard_normal((2, 4, 6)).astype("f")
+KERNELS = [0.5 * RANDOM.standard_normal((6, 6)).astype("f") for _ in range(8)]
+
+
+def masked(number, activation):
+    """Two layers of attention; what is hidden gets a number added."""
+
+    def run(x, kept):
+        mask = (1 - kept)[:, None] * number
+        for layer in (0, 4):
+            query, key, value, out = (tensor(one) for one in KERNELS[layer : layer + 4])
+            scores = (x @ query) @ (x @ key).transpose(1, 2) + mask
+            x = x + activation(torch.softmax(scores, -1) @ (x @ value) @ out)
+        return x
+
+    return run
+
+
+def test_another_number_in_a_mask_that_hides_as_much_has_no_effect():
+    """The largest that there is swallows the scores in float64, too: what is left is no score."""
+    least = float(np.finfo(np.float32).min)
+    report = compared(masked(least, torch.relu), masked(-1e4, F.silu), STEPS, KEPT)
+    (found,) = report.divergences
+    assert found.cause.kind == "activation-kind"
+    assert "no-effect" in {note.kind for note in report.comparisons[0].notes}
