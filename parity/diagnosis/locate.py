@@ -82,9 +82,14 @@ class _Located:
                 self._given_up.update(pair.name for pair in differing)
                 continue
             mismatch, self.found = step
+            self._add(mismatch, reached)
             again, self.found = recurring(self.found, mismatch)
-            self.mismatches += [mismatch, *again]
-            reached(len(self.mismatches), _share_before(mismatch))
+            for one in again:
+                self._add(one, reached)
+
+    def _add(self, mismatch: Mismatch, reached: Callable[[int, float], None]) -> None:
+        self.mismatches.append(mismatch)
+        reached(len(self.mismatches), _share_before(mismatch))
 
     def any_near(self) -> bool:
         """Whether there may be small differences that were not looked at."""

@@ -173,7 +173,9 @@ def mask_sentinels(array: Array) -> Array:
 def _relative(gap: Array, reference: Array, least: float) -> float:
     squares = squared_norm(gap)
     scale = max(squared_norm(reference), least * least * reference.size)
-    return float(np.sqrt(squares / scale)) if squares > 0 else 0.0
+    if not squares > 0:
+        return 0.0
+    return float(np.sqrt(squares / scale)) if scale > 0 else float("inf")  # it may underflow
 
 
 def _typical(array: Array) -> float:

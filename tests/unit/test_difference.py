@@ -53,6 +53,11 @@ def test_memory_layout_makes_no_difference(axes: tuple[int, ...]) -> None:
     assert (one.largest, one.index, one.unequal) == (other.largest, other.index, other.unequal)
 
 
+def test_numbers_whose_squares_underflow_have_no_size():
+    reference = np.array([1e-256, 1e-249, 0.0])
+    assert residual(reference, np.ones(3)) == np.inf
+
+
 @given(
     arrays.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),
     arrays.arrays(np.float64, (4, 3), elements=st.floats(-100, 100)),

@@ -355,6 +355,7 @@ def read_transposed(case: Case) -> Iterator[Explanation]:
             f"axes {straight} of what is read lie as {order.axes}",
             with_value(case, partner, order.apply),
             parameters={"order": (straight, order.axes)},
+            cost=1,  # where something is flattened, that says more
         )
 
 
