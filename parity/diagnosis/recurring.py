@@ -117,7 +117,6 @@ class _Place:
     """
 
     regions: Regions
-
     reference: int
     candidate: int
     order: Order
