@@ -33,15 +33,21 @@ def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
 
 
 def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
-    """What one cause explains at a line where another one explains more, as that one's."""
+    """What one cause explains at a line where one of another kind explains more, as that one's.
+
+    The same kind with other parameters says something of its own, as of an axis that each turn of
+    a loop takes for itself.
+    """
     found = list(divergences)
     for one in divergences:
-        if one.cause is None or one.cause.unproved != OF_FEWER:
+        cause = one.cause
+        if cause is None or cause.unproved != OF_FEWER:
             continue
         proved = (
             at
             for at, other in enumerate(found)
             if other.cause and other.cause.confirmed and _places(other) == _places(one)
+            if other.cause.kind != cause.kind
         )
         at = next(proved, None)
         if at is not None:
