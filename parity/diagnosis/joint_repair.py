@@ -166,9 +166,13 @@ def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Findin
 def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
     """Whether one may be what makes up for the other, and not a fault of its own.
 
-    The same change in two places undoes itself only where it puts back an order.
+    The same change in two places undoes itself only where it puts back an order. Two weights that
+    are exchanged are one fault, seen where either is read.
     """
     known = other.divergence.cause
+    if known is not None and cause.kind == known.kind == "weight-swapped":
+        mirrored = {name: pair[::-1] for name, pair in known.parameters.items()}
+        return dict(cause.parameters) != mirrored
     if known is None or all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, known)):
         return True
     return cause.kind == known.kind and (here.stated != other.stated or is_weak(here.divergence))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
+import parity
 from benchmarks.corpus.scenarios import c51
 from benchmarks.corpus.scenarios.pair import at_each_place
 
@@ -59,6 +62,28 @@ def test_the_same_fault_in_two_branches_is_one_divergence_with_two_places(refere
     assert len(report.divergences) == 1, str(report)
     found = at_each_place(report.divergences)
     assert len(found) == 2 and all(fault.is_at(d, reference, candidate) for d in found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_layers_with_each_other_s_weights_are_confirmed_at_both(seed):
+    """The first alone with the right weights may lead further away."""
+    random = np.random.default_rng(seed)
+    weights = torch.from_numpy(random.standard_normal((4, 6, 6), dtype=np.float32))
+
+    def net(first, second):
+        layers = [torch.nn.Linear(6, 6) for _ in range(2)]
+        for layer, weight, bias in zip(layers, (first, second), weights[2:], strict=True):
+            layer.weight.data, layer.bias.data = weight.clone(), bias[0].clone()
+        one, two = layers
+        return torch.nn.Sequential(one, torch.nn.Sigmoid(), two, torch.nn.Softmax(-1))
+
+    x = random.standard_normal((5, 6), dtype=np.float32)
+    report = parity.compare(net(*weights[:2]), net(*weights[:2].flip(0)), inputs=x)
+
+    causes = [divergence.cause for divergence in report.divergences]
+    assert [cause and (cause.kind, cause.confirmed) for cause in causes] == [
+        ("weight-swapped", True)
+    ] * 2, str(report)
 
 
 def _fault_at(divergence, faults, reference, candidate) -> str:
