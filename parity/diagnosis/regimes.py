@@ -9,7 +9,7 @@ digits. What both lose, as chaotic models do, is rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ from parity.numerics.rounding_noise import (
     rounds,
 )
 from parity.tape import Array
+
+_Both = tuple[Array, Array]
 
 
 def precision_decides(
@@ -71,20 +73,18 @@ def precision_decides(
         whole = runs[0].dtype.kind != "f"
         narrowest = narrow.get(pair.name)
         unit = max(limits.TIES, narrowest or 0.0) if whole else narrowest
-        moved = _moved(matched, pair, plain, runs, unit)
         if whole:  # both models turn at a tie; where one alone turns by much, it lost digits
+            moved = _moved(matched, pair, plain, runs, unit)
             allowed = limits.STEPS_MOVED * np.minimum(*moved)
         elif pair.name in half:  # of a narrow format it is noted that the one model rounds more
+            moved = _moved(matched, pair, plain, runs, unit)
             allowed = np.maximum(large, _of_narrow(matched, pair, moved, narrowest))
         else:
-            reference = {pair.name: matched.reference.array(pair.reference)}
-            wide = _numbers_of(matched, pair, reference, exact)
-            units = _units(matched, pair, runs, wide) or moved
-            is_wide = _is_wide(matched, pair, runs, wide)
-            allowed = np.maximum(large, _of_float32(units, runs, is_wide))
-            if (gap > allowed).any():
-                lost = limits.STEPS_MOVED * lost_in_outputs(matched, pair, gap.shape)
-                allowed = np.maximum(allowed, lost)
+            allowed = large
+            for of_rounding in _of_float32(matched, pair, plain, exact, runs):
+                allowed = np.maximum(allowed, of_rounding)
+                if (gap <= allowed).all():
+                    break
         over = gap > allowed
         if over.any():
             index = tuple(int(i) for i in np.unravel_index(int((gap * over).argmax()), gap.shape))
@@ -115,8 +115,32 @@ def _of_narrow(
     return found
 
 
-def _of_float32(units: Sequence[Array], runs: Sequence[Array], wide: bool) -> Array:
-    """What rounding explains of an output in float32.
+def _of_float32(
+    matched: Match, pair: OutputPair, plain: PlainRuns, exact: Outputs, runs: _Both
+) -> Iterator[Array | float]:
+    """What rounding explains of an output in float32, what is measured at no cost first.
+
+    What follows allows no less: it is asked for only where that is not enough.
+    """
+    reference = {pair.name: matched.reference.array(pair.reference)}
+    wide = _numbers_of(matched, pair, reference, exact)
+    is_wide = _is_wide(matched, pair, runs, wide)
+    errors = None
+    if wide is not None:
+        first, second = (rounding(*both) for both in zip(runs, wide, strict=True))
+        errors = first, second
+        yield _in_float32(errors, runs, is_wide)
+    units = moved_outputs(matched, pair, rounds)
+    if units is None:
+        units = _moved(matched, pair, plain, runs, None)
+    elif errors is not None:
+        units = np.maximum(units[0], errors[0]), np.maximum(units[1], errors[1])
+    yield _in_float32(units, runs, is_wide)
+    yield limits.STEPS_MOVED * lost_in_outputs(matched, pair, runs[0].shape)
+
+
+def _in_float32(units: _Both, runs: _Both, wide: bool) -> Array:
+    """What rounding explains of an output, by how far it moves the elements of each model.
 
     A step may be swallowed in one place and not in another: what is usual of an element's size
     counts everywhere, as a median: a few noisy elements excuse no other.
@@ -234,9 +258,6 @@ def _moved(
     return largest
 
 
-_Both = tuple[Array, Array]
-
-
 def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> bool:
     """Whether a model computes in float64, as a NumPy function may that rounds its result alone."""
     dtypes = [
@@ -249,15 +270,6 @@ def _is_wide(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) 
         tape.framework == "numpy" and (rounding(ran, own) <= 2 * U32 * np.abs(own)).all()
         for tape, ran, own in zip(matched.tapes, runs, wide, strict=True)
     )
-
-
-def _units(matched: Match, pair: OutputPair, runs: _Both, wide: _Both | None) -> _Both | None:
-    """The larger of how far rounding moves each element, and what the run's own error is."""
-    moved = moved_outputs(matched, pair, rounds)
-    if moved is None or wide is None:
-        return moved
-    errors = [rounding(*both) for both in zip(runs, wide, strict=True)]
-    return np.maximum(moved[0], errors[0]), np.maximum(moved[1], errors[1])
 
 
 def _of_narrow_places(matched: Match, pair: OutputPair) -> Array | float:
