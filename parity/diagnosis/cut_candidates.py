@@ -14,6 +14,7 @@ from parity.matching.axis_order import Order, find_order, orders, without_ones
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.limits import SAME
 from parity.matching.match import Pair
+from parity.operations import FILLED
 from parity.tape import Op, Tape
 
 
@@ -50,7 +51,7 @@ class CutCandidates:
                 if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
-        swapped = self._arranged_by_each()
+        swapped = self._arranged_by_each() + self._filled_for_inputs()
         swapped += self._ambiguous_inputs() + self._swapped_in_the_reference()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
@@ -134,6 +135,46 @@ class CutCandidates:
         if lengths[0] != lengths[1] or len(lengths[0]) < 3:
             return False
         return find_order(reference.array(a), candidate.array(b), SAME, reference.print(a)) is None
+
+    def _filled_for_inputs(self) -> list[tuple[int, int]]:
+        """Each input that one side alone reads, with what the other fills with a number instead."""
+        walks = self.reference, self.candidate
+        found = []
+        for own, filled in (self._given(*walks), self._given(*reversed(walks))[::-1]):
+            pairs = [
+                (a, b)
+                for a, b in itertools.product(own, filled)
+                if walks[0].tape.values[a].shape == walks[1].tape.values[b].shape
+            ]
+            found += pairs
+        for a, b in found:
+            for known, walk, value in zip(self.passed_on, walks, (a, b), strict=True):
+                if walk.tape.producer(value) is None and value not in known:
+                    known.append(value)
+        return found[: limits.FEW_CUT_TRIES]
+
+    def _given(self, walk: SideWalk, other: SideWalk) -> tuple[list[int], list[int]]:
+        """The inputs that one side alone computes with, and what the other fills with a number."""
+        computed = {
+            other.tape.before_moves(value)
+            for op in self.scene.differing_region(other).ops
+            if op.word not in FILLED
+            for value in op.inputs
+        }
+        read = {self.scene.partner(other, value) for value in computed}
+        inputs = [
+            value
+            for value in self.scene.differing_region(walk).boundary()
+            if walk.tape.values[value].kind == "input" and value not in read
+        ]
+        filled = [
+            value
+            for op in self.scene.differing_region(other).ops
+            if op.word in FILLED and op.word != "shape"
+            for value in op.outputs
+            if not self.scene.is_settled(other, value)
+        ]
+        return inputs, filled
 
     def _ambiguous_inputs(self) -> list[tuple[int, int]]:
         """Pairs that the differing part reads where a transposed square matches its original."""

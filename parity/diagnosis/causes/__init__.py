@@ -32,7 +32,8 @@ _ORDER = (
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
-    *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout", "inputs"),
+    *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
+    *("inputs", "unread"),
     *("distribution", "logits", "precision", "operations", "wiring"),
 )
 

@@ -30,6 +30,14 @@ def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
     return found
 
 
+def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
+    """Arrays of zeros and ones among what a region is given, as a mask that is an input."""
+    run, ops = side.model.run, side.view.ops
+    read = dict.fromkeys(value for op in ops for value in op.inputs if value in side.entering)
+    arrays = ((value, run.array(value)) for value in read)
+    return [(value, array) for value, array in arrays if is_zero_one(array)]
+
+
 def is_mask_of(array: Array) -> bool:
     return array.dtype.kind == "b" or (array.dtype.kind in "iuf" and _is_mask(array))
 

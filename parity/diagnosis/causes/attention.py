@@ -14,7 +14,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import computes
 from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._limits import HIDDEN, OPS_TO_A_PRODUCT
-from parity.diagnosis.causes._masks import is_mask_of, masks_of
+from parity.diagnosis.causes._masks import given_masks, is_mask_of, masks_of
 from parity.diagnosis.causes._sides import sides
 from parity.diagnosis.causes._substitution import fits
 from parity.diagnosis.causes._weights import gives, with_leaves
@@ -226,7 +226,7 @@ def _masks_behind(case: Case) -> bool:
 def _unmasked(case: Case, of_candidate: bool = False) -> Iterator[dict[int, Array]]:
     """Values for the masks of one side that mask nothing."""
     side = sides(case)[of_candidate]
-    masks = masks_of(side)
+    masks = masks_of(side) + given_masks(side)
     multiplying = [op for op in side.view.ops if op.word in MULTIPLICATIONS]
     for choice in (1, 0):
         values: dict[int, Array] = {}
