@@ -152,14 +152,24 @@ class Case:
         reference = _as_floats(run.array(self.reference.end))
         return Trial(number, given, inputs, reference, _as_floats(self.run_candidate(given)))
 
-    def reference_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
-        """Values of the reference's region on a trial's `given`."""
-        run = self._replay(0, given)
+    def reference_values(
+        self,
+        given: Mapping[int, Array],
+        values: Collection[int],
+        replaced: Mapping[int, Array] = NOTHING,
+    ) -> list[Array]:
+        """Values of the reference's region on a trial's `given`, with some replaced."""
+        run = self._replay(0, given, replaced)
         return [run.array(value) for value in values]
 
-    def candidate_values(self, given: Mapping[int, Array], values: Collection[int]) -> list[Array]:
+    def candidate_values(
+        self,
+        given: Mapping[int, Array],
+        values: Collection[int],
+        replaced: Mapping[int, Array] = NOTHING,
+    ) -> list[Array]:
         """Values of the candidate's region on a trial's `given`, as they lie there."""
-        run = self._replay(1, given)
+        run = self._replay(1, given, replaced)
         return [run.array(value) for value in values]
 
     def run_reference(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,8 +73,24 @@ other_random_state = invoke.other_random_state
 
 
 def record(model: Model, inputs: Inputs) -> Tape:
-    """Runs a link or a function once, watching `FunctionNode.apply`."""
-    return _either(lambda wrapped: _record(model, inputs, wrapped))
+    """Runs a link or a function once, watching `FunctionNode.apply`.
+
+    Of a model that computes with some of its inputs in NumPy the others are followed as Variables.
+    """
+    paths = tuple(flatten_inputs(inputs))
+    taken: list[str] = []
+
+    def recorded(wrapped: bool) -> Tape:
+        if wrapped:
+            return _record(model, inputs, paths)
+        tape = _record(model, inputs, ())
+        for path in paths if len(paths) > 1 else ():
+            with contextlib.suppress(ModelError):
+                tape = _record(model, inputs, (*taken, path))
+                taken.append(path)
+        return tape
+
+    return _either(recorded)
 
 
 def _either(run: Callable[[bool], T]) -> T:
@@ -92,23 +109,28 @@ def _either(run: Callable[[bool], T]) -> T:
             raise error from error.__cause__
 
 
-def _record(model: Model, inputs: Inputs, wrapped: bool) -> Tape:
+def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
+    """The tape of a run on inputs of which some, by their paths, are Variables."""
     links = links_of(model.obj)
     _check_device(model, links.values())
     paths = {id(link): path for path, link in links.items()}
     recorder = Recorder(_ADAPTER, is_link, paths, links.get(""), separator="/")
     dtype = _dtype_of(links.values())
-    native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
+    given = {id(array) for path, array in flatten_inputs(inputs).items() if path in wrapped}
+    native = map_arrays(lambda array: _as_input(array, dtype, id(array) in given), inputs)
     ids = {
         path: recorder.leaf(array_of(item), "input", path, item.shape, item.dtype.name)
         for path, item in flatten_inputs(native).items()
     }
-    if not wrapped:
+    floating = {
+        path: item for path, item in flatten_inputs(native).items() if item.dtype.kind == "f"
+    }
+    arrays = {path: item for path, item in floating.items() if path not in wrapped}
+    if arrays:
         recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
         recorder.instead = "Compute with Chainer's functions on Variables"
-        for path, item in flatten_inputs(native).items():
-            if item.dtype.kind == "f":
-                recorder.host_read(ids[path], item.copy())
+    for path, item in arrays.items():
+        recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bound(model, native)

@@ -23,10 +23,16 @@ class CaseSide:
     entering: tuple[int, ...]
     model: Side  # the whole model that the region is a part of, on the user's inputs
 
-    def values(self, given: Mapping[int, Array], ids: Collection[int]) -> list[Array]:
-        """Values of the region on a trial's `given`, as they lie there."""
+    def values(
+        self,
+        given: Mapping[int, Array],
+        ids: Collection[int],
+        replaced: Mapping[int, Array] = NOTHING,
+    ) -> list[Array]:
+        """Values of the region on a trial's `given`, as they lie there, with some replaced."""
         case = self.case
-        return (case.candidate_values if self.is_candidate else case.reference_values)(given, ids)
+        values = case.candidate_values if self.is_candidate else case.reference_values
+        return values(given, ids, replaced)
 
     def run(self, given: Mapping[int, Array], replaced: Mapping[int, Array] = NOTHING) -> Array:
         """What the region gives, in the reference's layout, with values replaced."""

@@ -14,7 +14,7 @@ from parity.errors import ReplayError
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.operations import BOUNDS
-from parity.tape import Op, Tape
+from parity.tape import Op, Replay, Tape
 
 
 def twins(case: Case) -> str:
@@ -125,6 +125,41 @@ def _is_next_to(tape: Tape, value: int, other: int) -> bool:
         if len(read) == 1 and read & set(roots):
             return True
     return False
+
+
+def named_apart(tape: Tape, run: Replay, first: int, second: int) -> tuple[str, str]:
+    """Two values in words; where they are parts of one, or one line made both, what they are apart.
+
+    As in each turn of a loop the same is said, it is one finding.
+    """
+    names = named(tape, first), named(tape, second)
+    if names[0] != names[1]:
+        return names
+    places = _place(tape, run, first), _place(tape, run, second)
+    if places[0] and places[1] and places[0][0] == places[1][0]:
+        axis, steps = places[0][0], places[1][1] - places[0][1]
+        far = f"{abs(steps)} {'later' if steps > 0 else 'earlier'} along axis {axis}"
+        return names[0], f"{names[0]}, {far}"
+    words = ("earlier", "later")[:: 1 if first < second else -1]
+    return f"{names[0]}, the {words[0]} one", f"{names[1]}, the {words[1]} one"
+
+
+def _place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
+    """The axis along which a value is a slice of another, and the place there."""
+    part, size = run.array(value), tape.values[value].size
+    while tape.values[value].size == size:
+        op = tape.producer(value)
+        if op is None or op.role != "move" or len(op.inputs) != 1:
+            return None
+        value = op.inputs[0]
+    whole = run.array(value)
+    for axis, length in enumerate(whole.shape):
+        if length > 1 and part.size * length == whole.size:
+            rows = np.moveaxis(whole, axis, 0).reshape(length, -1)
+            at = np.flatnonzero((rows == part.reshape(-1)).all(axis=1))
+            if at.size == 1:
+                return axis, int(at[0])
+    return None
 
 
 def named(tape: Tape, value: int) -> str:

@@ -10,11 +10,11 @@ from functools import partial
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
-from parity.diagnosis.causes._sources import named, twins
+from parity.diagnosis.causes._sources import named, named_apart, twins
 from parity.diagnosis.causes._substitution import Inside, inside_reference, with_value
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
-from parity.tape import Array
+from parity.tape import Array, Op, Tape
 
 
 @cause("wrong-source", tier=2)
@@ -32,7 +32,7 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
 
 def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
     for value, other in itertools.islice(_others_read(case, reference), SOURCES_TRIED):
-        right, wrong = _name(case, value), _name(case, other)
+        right, wrong = _names(case, value, other)
         yield Explanation(
             "wrong-source",
             f"the values of {wrong} are read; the reference reads {right}",
@@ -67,8 +67,15 @@ def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
             maker = tape.producer(other)
             if maker and len(maker.outputs) > 1 and not tape.consumers[other]:
                 continue  # what a fused norm gives besides
-            if other not in sources and tape.before_moves(other) != tape.before_moves(value):
+            if other not in sources and not _is_moved(tape, value, other):
                 yield value, other
+
+
+def _is_moved(tape: Tape, value: int, other: int) -> bool:
+    """Whether two values are one, moved; two parts of one, as two steps of a sequence, are not."""
+    start = tape.before_moves(value)
+    whole = tape.values[start].size == tape.values[value].size
+    return whole and start == tape.before_moves(other)
 
 
 def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
@@ -77,7 +84,7 @@ def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
             continue
         if _substituted_apart(case, first, second):
             continue
-        names = _name(case, first), _name(case, second)
+        names = _names(case, first, second)
         yield Explanation(
             "wrong-source",
             f"{names[0]} and {names[1]} have changed places",
@@ -93,14 +100,26 @@ def _with_exchanged(case: Case, first: int, second: int, trial: Trial) -> Array:
 
 
 def _substituted_apart(case: Case, first: int, second: int) -> bool:
-    """Whether two earlier repairs substituted the values: a swap may be one of those."""
-    graph, injected = case.repaired.side.tape.graph, case.repaired.injected
+    """Whether two earlier repairs substituted the values: a swap may be one of those.
+
+    What is made of a repaired value and of others besides is no longer what was substituted.
+    """
+    tape, injected = case.repaired.side.tape, case.repaired.injected
+
+    def goes_on(at: int, op: Op) -> bool:
+        return at not in injected and sum(map(tape.is_live, set(op.inputs))) == 1
+
     made = [
-        {at for at, _ in graph.backward([value], lambda at, _: at not in injected)} & {*injected}
+        {at for at, _ in tape.graph.backward([value], goes_on)} & {*injected}
         for value, partner in case.partners.items()
         if partner in (first, second)
     ]
     return len(made) == 2 and all(made) and made[0].isdisjoint(made[1])
+
+
+def _names(case: Case, first: int, second: int) -> tuple[str, str]:
+    """Two values of the reference in words, so that they can be distinguished."""
+    return named_apart(case.reference.tape, case.repaired.reference.run, first, second)
 
 
 def _name(case: Case, value: int) -> str:

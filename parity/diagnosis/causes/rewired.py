@@ -1,0 +1,250 @@
+"""The reference's operations on other operands: exchanged, laid along another axis, or others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._limits import OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._sides import CaseSide, sides
+from parity.diagnosis.causes._sources import named, named_apart
+from parity.diagnosis.causes._substitution import Form, with_value
+from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.trial import Trial
+from parity.operations import CONVOLUTIONS, DIVISIONS, PRODUCTS, SUBTRACTIONS
+from parity.tape import Array, Op
+
+
+@cause("operands-exchanged", tier=1)
+@first_fitting
+def operands_exchanged(case: Case) -> Iterator[Explanation]:
+    """A difference or a quotient is taken the other way round.
+
+    Looks like: results of the other sign, or their reciprocals.
+    Proof: the reference's operations with minus the difference, or one over the quotient, give the
+        candidate's value.
+    """
+    for op in case.reference.ops:
+        if op.static or op.word not in SUBTRACTIONS | DIVISIONS or len(op.outputs) != 1:
+            continue
+        what = "quotient" if op.word in DIVISIONS else "difference"
+        form: Form = np.reciprocal if op.word in DIVISIONS else np.negative
+        yield Explanation(
+            "operands-exchanged",
+            f"the {what} ({op.kind}) is taken the other way round",
+            with_value(case, op.outputs[0], form),
+            parameters={"operands": _both_ways(case, op)},
+        )
+
+
+def _both_ways(case: Case, op: Op) -> tuple[str, str]:
+    sign = "-" if op.word in SUBTRACTIONS else "/"
+    return (f"a {sign} b", f"b {sign} a")
+
+
+@cause("broadcast-axis", "axis-order", tier=1)
+@first_fitting
+def laid_otherwise(case: Case) -> Iterator[Explanation]:
+    """An operand is broadcast along another axis, or read transposed, as where two are as long.
+
+    Looks like: an outer sum or a mask of the right shape, transposed.
+    Proof: one side's operations on the operand laid otherwise give the other side's value.
+    """
+    for side in sides(case):
+        for value, made in itertools.islice(_operands(side), SOURCES_TRIED):
+            name, shape = named(side.view.tape, value), side.view.tape.values[value].shape
+            for one, other in itertools.combinations(range(len(shape)), 2):
+                found = partial(_with_exchanged_axes, side, value, one, other)
+                if 1 in (shape[one], shape[other]):
+                    if len(shape) != len(made) or shape[one] == shape[other]:
+                        continue
+                    if made[one] != made[other]:
+                        continue
+                    pair = (one, other) if shape[one] == 1 else (other, one)
+                    was, now = pair if not side.is_candidate else pair[::-1]
+                    yield side.changed(
+                        Explanation(
+                            "broadcast-axis",
+                            f"{name} is repeated along axis {now} of {made}; the reference "
+                            f"repeats it along axis {was}",
+                            found,
+                            parameters={"repeated along": (was, now)},
+                        )
+                    )
+                elif shape[one] == shape[other]:
+                    yield side.changed(
+                        Explanation(
+                            "axis-order",
+                            f"{name} is read with its axes {one} and {other} exchanged",
+                            found,
+                            parameters={"axes": ((one, other), (other, one))},
+                        )
+                    )
+
+
+def _operands(side: CaseSide) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """What the operations of a region that compute read, with the shape of what they give."""
+    tape = side.view.tape
+    found: dict[int, tuple[int, ...]] = {}
+    for op in side.view.ops:
+        for value in op.inputs if op.role != "move" and op.outputs else ():
+            if tape.is_live(value) and len(tape.values[value].shape) > 1:
+                found.setdefault(value, tape.values[op.outputs[0]].shape)
+    return iter(found.items())
+
+
+def _with_exchanged_axes(side: CaseSide, value: int, one: int, other: int, trial: Trial) -> Array:
+    (array,) = side.values(trial.given, (value,))
+    return side.run(trial.given, {value: np.swapaxes(array, one, other)})
+
+
+@cause("op-order", tier=1)
+@first_fitting
+def op_order(case: Case) -> Iterator[Explanation]:
+    """What is applied last in one model is applied first in the other.
+
+    Looks like: a norm behind the activation, an activation of each term and not of their sum.
+    Proof: one side's operations, the last one applied to what enters instead, give the other
+        side's value.
+    """
+    for side in sides(case):
+        computing = [op for op in side.view.ops if op.role != "move" and not op.static]
+        last = computing[-1] if len(computing) > 1 else None
+        if last is None or side.view.end not in last.outputs or not _is_elementwise(side, last):
+            continue
+        here, there = ("first", "last") if side.is_candidate else ("last", "first")
+        first = computing[0].kind
+        if not side.is_candidate:
+            text = f"{last.kind} is applied before {first}; the reference applies it after"
+        else:
+            text = f"{last.kind} is applied after {first}; the reference applies it before"
+        yield side.changed(
+            Explanation(
+                "op-order",
+                text,
+                partial(_applied_first, side, last),
+                parameters={
+                    "applied": ("last", "first") if not side.is_candidate else (here, there)
+                },
+            )
+        )
+
+
+def _is_elementwise(side: CaseSide, op: Op) -> bool:
+    tape = side.view.tape
+    live = [value for value in op.inputs if tape.is_live(value)]
+    if len(live) != 1 or len(op.outputs) != 1 or op.word in PRODUCTS | CONVOLUTIONS:
+        return False
+    return tape.values[live[0]].shape == tape.values[op.outputs[0]].shape
+
+
+def _applied_first(side: CaseSide, last: Op, trial: Trial) -> Array:
+    """What a region gives whose last operation is applied to all that enters instead."""
+    tape = side.view.tape
+    (before,) = (value for value in last.inputs if tape.is_live(value))
+    entering = dict(zip(side.entering, side.values(trial.given, side.entering), strict=True))
+    applied = {
+        value: side.values(trial.given, last.outputs, {before: array})[0]
+        for value, array in entering.items()
+    }
+    (found,) = side.values(trial.given, (before,), applied)
+    return side.case.as_reference(found) if side.is_candidate else found
+
+
+@cause("wrong-source", tier=2)
+@first_fitting
+def computed_instead(case: Case) -> Iterator[Explanation]:
+    """The candidate computes what it reads, where the reference reads a value that it has.
+
+    Looks like: the greedy action in place of the one that was taken, a statistic of another value.
+    Proof: the reference's operations on what the candidate computes give the candidate's value.
+    """
+    tapes = case.reference.tape, case.candidate.tape
+    read = dict.fromkeys(value for op in case.reference.ops for value in op.inputs)
+    inside = {value for op in case.reference.ops for value in op.outputs}
+    own = _read_by_the_candidate(case)
+    for value in read:
+        if value in inside or not tapes[0].is_live(value) or tapes[0].before_moves(value) in own:
+            continue
+        for other in _computed(case, value):
+            yield Explanation(
+                "wrong-source",
+                f"{named(tapes[1], other)} is read; the reference reads {named(tapes[0], value)}",
+                partial(_with_computed, case, value, other),
+                parameters={"source": (named(tapes[0], value), named(tapes[1], other))},
+                cost=2 * OTHER_SOURCE,
+            )
+
+
+def _computed(case: Case, value: int) -> Iterator[int]:
+    """What the candidate's region computes on the way that could stand in a value's place."""
+    wanted, values = case.reference.tape.values[value], case.candidate.tape.values
+    for op in case.candidate.ops:
+        if op.static or op.role == "move" or len(op.outputs) != 1:
+            continue
+        (other,) = op.outputs
+        alike = _is_exact(values[other].dtype) == _is_exact(wanted.dtype)
+        if other != case.candidate.end and alike and values[other].shape == wanted.shape:
+            yield other
+
+
+def _is_exact(dtype: str) -> bool:
+    return not dtype.startswith(("float", "bfloat", "complex"))
+
+
+def _read_by_the_candidate(case: Case) -> set[int]:
+    """The reference's values that the candidate's region reads, before moves."""
+    inside = {value for op in case.candidate.ops for value in op.outputs}
+    read = {value for op in case.candidate.ops for value in op.inputs} - inside
+    pairs = case.inputs.pairs
+    partners = {pairs[value].reference for value in read if value in pairs}
+    return set(map(case.reference.tape.before_moves, partners))
+
+
+def _with_computed(case: Case, value: int, other: int, trial: Trial) -> Array:
+    (array,) = case.candidate_values(trial.given, (other,))
+    return case.run_reference(trial.given, {value: array})
+
+
+@cause("wrong-source", tier=2)
+@first_fitting
+def computed_of_another(case: Case) -> Iterator[Explanation]:
+    """An operation is applied to another value than the reference applies it to.
+
+    Looks like: a mean over nodes where one over edges belongs.
+    Proof: the reference's operations with what the candidate's gives of the other value in its
+        place give the candidate's value.
+    """
+    tapes, partners = (case.reference.tape, case.candidate.tape), case.partners
+    for op, other in itertools.product(case.reference.ops, case.candidate.ops):
+        if op.word != other.word or not op.word or "move" in (op.role, other.role):
+            continue
+        if len(op.outputs) != 1 or len(other.outputs) != 1:
+            continue
+        shapes = [
+            tape.values[one.outputs[0]].shape for tape, one in zip(tapes, (op, other), strict=True)
+        ]
+        live = [
+            [value for value in one.inputs if tape.is_live(value)]
+            for tape, one in zip(tapes, (op, other), strict=True)
+        ]
+        if shapes[0] != shapes[1] or len(live[0]) != 1 or len(live[1]) != 1:
+            continue
+        right, wrong = live[0][0], partners.get(live[1][0])
+        if wrong is None or right not in case.entering:
+            continue
+        if tapes[0].before_moves(right) == tapes[0].before_moves(wrong):
+            continue
+        names = named_apart(tapes[0], case.repaired.reference.run, right, wrong)
+        yield Explanation(
+            "wrong-source",
+            f"{op.kind} is taken of {names[1]}; the reference takes it of {names[0]}",
+            partial(_with_computed, case, op.outputs[0], other.outputs[0]),
+            parameters={"source": names},
+            cost=OTHER_SOURCE,
+        )
