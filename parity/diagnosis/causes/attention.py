@@ -16,6 +16,7 @@ from parity.diagnosis.causes._context import maps_elementwise
 from parity.diagnosis.causes._limits import HIDDEN, OPS_TO_A_PRODUCT
 from parity.diagnosis.causes._masks import given_masks, is_mask_of, masks_of
 from parity.diagnosis.causes._sides import sides
+from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import fits
 from parity.diagnosis.causes._weights import gives, with_leaves
 from parity.diagnosis.causes.combinators import fix
@@ -23,7 +24,7 @@ from parity.diagnosis.causes.softmax import softmax
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.numerics.limits import ALIKE
-from parity.operations import CONVOLUTIONS, MULTIPLICATIONS, PRODUCTS, SOFTMAXES
+from parity.operations import CONVOLUTIONS, FILLED, MULTIPLICATIONS, PRODUCTS, SOFTMAXES
 from parity.tape import Array, Op, Tape
 
 # --- scale ----------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
             else "what the reference masks here is not masked",
             predict,
             parameters={"masked": (True, False)},
-            unproved=_masked_before(case),
+            unproved=_masked_before(case) or _masked_by_another(case, values),
             cost=1 if attends else 0,  # a number too small to hide anything is a mask, too
         )
         return
@@ -178,7 +179,8 @@ def _masked_in_addition(case: Case) -> Iterator[Explanation]:
                 "attention-mask-missing" if attends else "sequence-mask",
                 "some is masked here that the reference does not mask",
                 parameters={"masked": (False, True)},
-                unproved=_masked_before(case, of_candidate=False),
+                unproved=_masked_before(case, of_candidate=False)
+                or _masked_by_another(case, values, of_candidate=True),
                 cost=1 if attends else 0,
             )
             return
@@ -200,6 +202,41 @@ def _masked_before(case: Case, of_candidate: bool = True) -> str:
             name = "candidate" if of_candidate else "reference"
             return f"the {name}'s {op.kind} masks what is read here"
     return ""
+
+
+def _masked_by_another(case: Case, values: Iterable[int], of_candidate: bool = False) -> str:
+    """Why an input may mask all the same: the other side reads it, or what masks nothing here."""
+    own, other = sides(case)[of_candidate], sides(case)[not of_candidate]
+    tape, run = other.view.tape, other.model.run
+    given = [value for value in values if own.view.tape.is_live(value)]
+    if not given:
+        return ""
+    for value in map(own.view.tape.before_moves, given):
+        for partner in _partners(case, value, of_candidate):
+            readers = (tape.ops[index] for index in tape.consumers[partner])
+            if any(op.word not in FILLED and op.index in tape.used for op in readers):
+                return f"the other model reads {named(own.view.tape, value)} elsewhere"
+    makers = (computes(tape, value) for value in other.entering)
+    for op in (*other.view.ops, *filter(None, makers)):
+        for value in op.inputs if op.word not in FILLED else ():
+            array = run.array(value)
+            if array.size > 1 and (array == array.flat[0]).all() and _is_of_inputs(tape, value):
+                return f"{named(tape, value)} is one number throughout on these inputs"
+    return ""
+
+
+def _is_of_inputs(tape: Tape, value: int) -> bool:
+    """Whether a value is made of what inputs hold, and not of their shape alone."""
+    walk = tape.graph.backward([value], lambda _, op: op.word not in FILLED)
+    return any(tape.values[one].kind == "input" for one, _ in walk)
+
+
+def _partners(case: Case, value: int, of_candidate: bool) -> list[int]:
+    """The values of the other side that a value of one side is."""
+    pairs = case.repaired.pairs
+    if of_candidate:
+        return [pairs[value].reference] if value in pairs else []
+    return [one for one, pair in pairs.items() if pair.reference == value]
 
 
 def _masks_behind(case: Case) -> bool:

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._limits import OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, named_apart
-from parity.diagnosis.causes._substitution import Form, with_value
+from parity.diagnosis.causes._substitution import MISFITS, Form, close, with_value
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.operations import CONVOLUTIONS, DIVISIONS, PRODUCTS, SUBTRACTIONS
@@ -38,6 +38,7 @@ def operands_exchanged(case: Case) -> Iterator[Explanation]:
             "operands-exchanged",
             f"the {what} ({op.kind}) is taken the other way round",
             with_value(case, op.outputs[0], form),
+            cost=-1,
             parameters={"operands": _both_ways(case, op)},
         )
 
@@ -63,7 +64,11 @@ def laid_otherwise(case: Case) -> Iterator[Explanation]:
                 if 1 in (shape[one], shape[other]):
                     if len(shape) != len(made) or shape[one] == shape[other]:
                         continue
+                    if not _is_broadcast(side, value):
+                        continue
                     if made[one] != made[other]:
+                        continue
+                    if not _is_seen(side, value, found):
                         continue
                     pair = (one, other) if shape[one] == 1 else (other, one)
                     was, now = pair if not side.is_candidate else pair[::-1]
@@ -76,7 +81,7 @@ def laid_otherwise(case: Case) -> Iterator[Explanation]:
                             parameters={"repeated along": (was, now)},
                         )
                     )
-                elif shape[one] == shape[other]:
+                elif shape[one] == shape[other] and _is_seen(side, value, found):
                     yield side.changed(
                         Explanation(
                             "axis-order",
@@ -85,6 +90,35 @@ def laid_otherwise(case: Case) -> Iterator[Explanation]:
                             parameters={"axes": ((one, other), (other, one))},
                         )
                     )
+
+
+def _is_broadcast(side: CaseSide, value: int) -> bool:
+    """Whether all that reads a value works element by element: kernels may not survive others."""
+    values = side.view.tape.values
+    for op in side.view.ops:
+        if value not in op.inputs:
+            continue
+        if op.role == "move" or op.word in PRODUCTS | CONVOLUTIONS | {"attention"}:
+            return False
+        made = values[op.outputs[0]].shape
+        alike = (a in (1, b) for a, b in zip(values[value].shape, made, strict=False))
+        if len(op.inputs) < 2 or not all(alike):
+            return False
+    return True
+
+
+def _is_seen(side: CaseSide, value: int, found: Predict) -> bool:
+    """Whether an operand laid otherwise changes anything, and is not the same as its mean alone.
+
+    Softmax undoes what is added to all that it is over.
+    """
+    trial = side.case.first
+    (array,) = side.values(trial.given, (value,))
+    mean = np.full_like(array, array.mean() if array.dtype.kind == "f" else array.max())
+    try:
+        return not close(found(trial), side.run(trial.given, {value: mean}))
+    except MISFITS:
+        return False
 
 
 def _operands(side: CaseSide) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -115,42 +149,48 @@ def op_order(case: Case) -> Iterator[Explanation]:
     for side in sides(case):
         computing = [op for op in side.view.ops if op.role != "move" and not op.static]
         last = computing[-1] if len(computing) > 1 else None
-        if last is None or side.view.end not in last.outputs or not _is_elementwise(side, last):
+        if last is None or side.view.end not in last.outputs:
             continue
-        here, there = ("first", "last") if side.is_candidate else ("last", "first")
-        first = computing[0].kind
-        if not side.is_candidate:
-            text = f"{last.kind} is applied before {first}; the reference applies it after"
-        else:
-            text = f"{last.kind} is applied after {first}; the reference applies it before"
+        before = _made_before(side, last)
+        if before is None or not _all_alike(side, last, before):
+            continue
+        places = ("last", "first") if not side.is_candidate else ("first", "last")
+        was = "after" if not side.is_candidate else "before"
+        now = "before" if not side.is_candidate else "after"
         yield side.changed(
             Explanation(
                 "op-order",
-                text,
-                partial(_applied_first, side, last),
-                parameters={
-                    "applied": ("last", "first") if not side.is_candidate else (here, there)
-                },
+                f"{last.kind} is applied {now} {computing[0].kind}; the reference applies it {was}",
+                partial(_applied_first, side, last, before),
+                parameters={"applied": places},
             )
         )
 
 
-def _is_elementwise(side: CaseSide, op: Op) -> bool:
-    tape = side.view.tape
-    live = [value for value in op.inputs if tape.is_live(value)]
-    if len(live) != 1 or len(op.outputs) != 1 or op.word in PRODUCTS | CONVOLUTIONS:
-        return False
-    return tape.values[live[0]].shape == tape.values[op.outputs[0]].shape
+def _made_before(side: CaseSide, op: Op) -> int | None:
+    """What an operation that works element by element takes of what is computed before it."""
+    tape, inside = side.view.tape, {value for one in side.view.ops for value in one.outputs}
+    made = [value for value in op.inputs if value in inside and tape.is_live(value)]
+    if len(made) != 1 or len(op.outputs) != 1 or op.word in PRODUCTS | CONVOLUTIONS:
+        return None
+    alike = tape.values[made[0]].shape == tape.values[op.outputs[0]].shape
+    return made[0] if alike else None
 
 
-def _applied_first(side: CaseSide, last: Op, trial: Trial) -> Array:
+def _all_alike(side: CaseSide, last: Op, before: int) -> bool:
+    """Whether all that enters has the shape of what is computed: a kernel may not survive others."""
+    values = side.view.tape.values
+    entering = [value for value in side.entering if value not in last.inputs]
+    return all(values[value].shape == values[before].shape for value in entering)
+
+
+def _applied_first(side: CaseSide, last: Op, before: int, trial: Trial) -> Array:
     """What a region gives whose last operation is applied to all that enters instead."""
-    tape = side.view.tape
-    (before,) = (value for value in last.inputs if tape.is_live(value))
-    entering = dict(zip(side.entering, side.values(trial.given, side.entering), strict=True))
+    entering = [value for value in side.entering if value not in last.inputs]
+    arrays = side.values(trial.given, entering)
     applied = {
         value: side.values(trial.given, last.outputs, {before: array})[0]
-        for value, array in entering.items()
+        for value, array in zip(entering, arrays, strict=True)
     }
     (found,) = side.values(trial.given, (before,), applied)
     return side.case.as_reference(found) if side.is_candidate else found
