@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from parity.numerics import limits
+from parity.numerics.accounting import is_progression
 from parity.numerics.difference import residual
 from parity.numerics.limits import FACTOR, U32, UNITS
 from parity.tape import Array, Op, Replay, Tape
@@ -64,7 +65,8 @@ def explained_by_constants(
 def otherwise_rounded(array: Array, dtype: str, random: np.random.Generator) -> Array:
     """Values as another rounding to their format would leave them; those that have none stay.
 
-    An exponent of 3 or a factor of 0.5 is exact in any precision.
+    An exponent of 3 or a factor of 0.5 is exact in any precision. Of a support that was made of
+    its ends the middle has their rounding, however small it is itself.
 
     Args:
         array: in float64.
@@ -73,4 +75,8 @@ def otherwise_rounded(array: Array, dtype: str, random: np.random.Generator) -> 
     unit = UNITS.get(dtype, U32)
     bits = 2.0**12 if unit == U32 else 2.0**4
     exact = array * bits == np.round(array * bits)
-    return np.where(exact, array, array * (1 + unit * random.uniform(-1, 1, array.shape)))
+    step = unit * random.uniform(-1, 1, array.shape)
+    if not exact.all() and is_progression(array):
+        moved: Array = array + step * np.abs(array).max()
+        return moved
+    return np.where(exact, array, array * (1 + step))

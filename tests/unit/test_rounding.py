@@ -94,3 +94,19 @@ def test_values_substituted_by_force_are_not_taken_for_rounding() -> None:
     before = explained_by_constants(tape, values, tape.ops, [leaf], output)
     values.replace(output, draw.standard_normal((6, 7)))
     assert explained_by_constants(tape, values, tape.ops, [leaf], output) == before < 1e-5
+
+
+@pytest.mark.parametrize(("off", "explained"), [(1.5e-8, True), (3e-7, False)])
+def test_the_middle_of_a_support_has_the_rounding_of_its_ends(off: float, explained: bool) -> None:
+    """Where nearly all probability is at the atom of zero, what that is off by is all there is."""
+    support = np.linspace(-0.3, 0.3, 7).astype("f")
+    moved = support + off * np.eye(7, dtype="f")[3]
+    peak = tensor(14 * np.eye(7)[3])
+
+    def values(atoms: np.ndarray) -> Callable[[torch.Tensor], torch.Tensor]:
+        return lambda x: torch.softmax(x + peak, -1) * tensor(atoms)
+
+    right, first = run(values(support))
+    other, second = run(values(moved))
+    assert residual(right, other) > 1e-3
+    assert (residual(right, other) <= max(first, second)) == explained

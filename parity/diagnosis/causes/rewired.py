@@ -93,7 +93,7 @@ def laid_otherwise(case: Case) -> Iterator[Explanation]:
 
 
 def _is_broadcast(side: CaseSide, value: int) -> bool:
-    """Whether all that reads a value works element by element: kernels may not survive others."""
+    """Whether all that reads a value works element by element: other kernels need not take it."""
     values = side.view.tape.values
     for op in side.view.ops:
         if value not in op.inputs:
@@ -178,7 +178,7 @@ def _made_before(side: CaseSide, op: Op) -> int | None:
 
 
 def _all_alike(side: CaseSide, last: Op, before: int) -> bool:
-    """Whether all that enters has the shape of what is computed: a kernel may not survive others."""
+    """Whether all that enters has the shape of what is computed: kernels need not take others."""
     values = side.view.tape.values
     entering = [value for value in side.entering if value not in last.inputs]
     return all(values[value].shape == values[before].shape for value in entering)
