@@ -203,13 +203,19 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
 
 
 def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
-    """One line is wrong in one way: what explains it the most often counts."""
+    """One line is wrong in one way: what explains it the most often counts.
+
+    As often may be explained what another operation of the line does.
+    """
     times: Counter[object] = Counter()
+    others: set[object] = set()
     for one in findings:
         if one.divergence.cause is not None and one.place == here.place:
             times[one.stated] += one.divergence.times
+            if one.divergence.candidate.op != here.divergence.candidate.op:
+                others.add(one.stated)
     own = times.pop(here.stated)
-    if times and max(times.values()) >= own:
+    if any(count > own or count == own and one not in others for one, count in times.items()):
         return OF_FEWER
     return ""
 

@@ -142,3 +142,35 @@ def weights_of_samples_not_read(random: np.random.Generator) -> Pair:
 
     x, weight = normal(random, batch, width), random.uniform(0.2, 2.0, batch).astype(np.float32)
     return Pair(Side("torch", reference), Side("torch", candidate), (x, weight))
+
+
+def _windowed(random: np.random.Generator, longer: int) -> Pair:
+    """Attention to the last few steps."""
+    batch, width = sizes(random, 2)
+    query, key, value = (dense(random, width, width) for _ in range(3))
+    far = np.arange(8)[:, None] - np.arange(8)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        scores = query.in_torch(x) @ key.in_torch(x).transpose(1, 2)
+        hidden = torch.from_numpy((far < 0) | (far >= 3))
+        scores = scores.masked_fill(hidden, -1e9)  # window-one-longer: reference
+        return torch.softmax(scores, -1) @ value.in_torch(x)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        scores = tf.matmul(query.in_tf(x), key.in_tf(x), transpose_b=True)
+        seen = tf.constant((far >= 0) & (far < 3 + longer))
+        scores = tf.where(seen, scores, -1e9)  # window-one-longer: candidate
+        return tf.nn.softmax(scores) @ value.in_tf(x)
+
+    x = normal(random, batch, 8, width)
+    return Pair(Side("torch", reference), Side("tensorflow", candidate), (x,))
+
+
+@fault("window-one-longer", "mask-pattern", family="rewired")
+def window_one_longer(random: np.random.Generator) -> Pair:
+    return _windowed(random, longer=1)
+
+
+@clean("window", family="rewired")
+def window(random: np.random.Generator) -> Pair:
+    return _windowed(random, longer=0)

@@ -14,7 +14,7 @@ from parity.diagnosis.causes._limits import OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, named_apart
 from parity.diagnosis.causes._substitution import MISFITS, Form, close, with_value
-from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.causes.combinators import all_fitting, first_fitting
 from parity.diagnosis.trial import Trial
 from parity.operations import CONVOLUTIONS, DIVISIONS, PRODUCTS, SUBTRACTIONS
 from parity.tape import Array, Op
@@ -138,7 +138,7 @@ def _with_exchanged_axes(side: CaseSide, value: int, one: int, other: int, trial
 
 
 @cause("op-order", tier=1)
-@first_fitting
+@all_fitting
 def op_order(case: Case) -> Iterator[Explanation]:
     """What is applied last in one model is applied first in the other.
 
@@ -157,14 +157,18 @@ def op_order(case: Case) -> Iterator[Explanation]:
         places = ("last", "first") if not side.is_candidate else ("first", "last")
         was = "after" if not side.is_candidate else "before"
         now = "before" if not side.is_candidate else "after"
-        yield side.changed(
-            Explanation(
-                "op-order",
-                f"{last.kind} is applied {now} {computing[0].kind}; the reference applies it {was}",
-                partial(_applied_first, side, last, before),
-                parameters={"applied": places},
+        entering = tuple(value for value in side.entering if value not in last.inputs)
+        alone = ((value,) for value in entering if len(entering) > 1)
+        for values in (entering, *itertools.islice(alone, SOURCES_TRIED)):
+            yield side.changed(
+                Explanation(
+                    "op-order",
+                    f"{last.kind} is applied {now} {computing[0].kind}; the reference applies it "
+                    f"{was}",
+                    partial(_applied_first, side, last, before, values),
+                    parameters={"applied": places},
+                )
             )
-        )
 
 
 def _made_before(side: CaseSide, op: Op) -> int | None:
@@ -184,13 +188,13 @@ def _all_alike(side: CaseSide, last: Op, before: int) -> bool:
     return all(values[value].shape == values[before].shape for value in entering)
 
 
-def _applied_first(side: CaseSide, last: Op, before: int, trial: Trial) -> Array:
-    """What a region gives whose last operation is applied to all that enters instead."""
-    entering = [value for value in side.entering if value not in last.inputs]
-    arrays = side.values(trial.given, entering)
+def _applied_first(
+    side: CaseSide, last: Op, before: int, values: tuple[int, ...], trial: Trial
+) -> Array:
+    """What a region gives whose last operation is applied to what enters instead."""
     applied = {
         value: side.values(trial.given, last.outputs, {before: array})[0]
-        for value, array in zip(entering, arrays, strict=True)
+        for value, array in zip(values, side.values(trial.given, values), strict=True)
     }
     (found,) = side.values(trial.given, (before,), applied)
     return side.case.as_reference(found) if side.is_candidate else found
