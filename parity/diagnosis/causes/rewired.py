@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._limits import OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import MOST_PARTS, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, named_apart
 from parity.diagnosis.causes._substitution import MISFITS, Form, close, with_value
@@ -135,6 +135,56 @@ def _operands(side: CaseSide) -> Iterator[tuple[int, tuple[int, ...]]]:
 def _with_exchanged_axes(side: CaseSide, value: int, one: int, other: int, trial: Trial) -> Array:
     (array,) = side.values(trial.given, (value,))
     return side.run(trial.given, {value: np.swapaxes(array, one, other)})
+
+
+@cause("axis-order", "halves-exchanged", tier=1)
+@first_fitting
+def parts_otherwise(case: Case) -> Iterator[Explanation]:
+    """The parts of an axis are read in another order: tiled and not repeated, or halves exchanged.
+
+    Looks like: heads that share keys with the wrong others; a gate and what it lets through.
+    Proof: one side's operations on the operand with its parts in the other order give the other
+        side's value.
+    """
+    for side in sides(case):
+        for value, _ in itertools.islice(_operands(side), SOURCES_TRIED):
+            name, shape = named(side.view.tape, value), side.view.tape.values[value].shape
+            for axis, length in enumerate(shape):
+                if axis and length % 2 == 0 and length:
+                    yield side.changed(
+                        Explanation(
+                            "halves-exchanged",
+                            f"{name} is read with the halves of its axis {axis} exchanged",
+                            partial(_with, side, value, partial(_halves, axis=axis)),
+                        )
+                    )
+                for parts in range(2, length // 2 + 1) if axis and length <= MOST_PARTS else ():
+                    if length % parts == 0:
+                        yield side.changed(
+                            Explanation(
+                                "axis-order",
+                                f"{name} is read with its axis {axis} as {parts} x "
+                                f"{length // parts}, the other way round",
+                                partial(
+                                    _with, side, value, partial(_regrouped, axis=axis, n=parts)
+                                ),
+                            )
+                        )
+
+
+def _with(side: CaseSide, value: int, form: Form, trial: Trial) -> Array:
+    (array,) = side.values(trial.given, (value,))
+    return side.run(trial.given, {value: form(array)})
+
+
+def _halves(array: Array, axis: int) -> Array:
+    return np.roll(array, array.shape[axis] // 2, axis)
+
+
+def _regrouped(array: Array, axis: int, n: int) -> Array:
+    shape = array.shape
+    split = array.reshape(*shape[:axis], n, shape[axis] // n, *shape[axis + 1 :])
+    return np.swapaxes(split, axis, axis + 1).reshape(shape)
 
 
 @cause("op-order", tier=1)
