@@ -57,3 +57,27 @@ def test_another_number_in_a_mask_that_hides_as_much_has_no_effect():
     (found,) = report.divergences
     assert found.cause.kind == "activation-kind"
     assert "no-effect" in {note.kind for note in report.comparisons[0].notes}
+
+
+def divergence_of(p, q):
+    return (p * (torch.log(p) - torch.log(q))).sum(-1)
+
+
+def test_two_operations_of_one_line_are_each_proved():
+    """The divergence of q from p for that of p from q: both the product and the difference."""
+
+    def heads(x):
+        first, second = tensor(WEIGHT), tensor(OTHER.T @ OTHER)
+        return torch.softmax(x @ first, -1), torch.softmax(torch.tanh(x @ first) @ second, -1)
+
+    def reference(x):
+        p, q = heads(x)
+        return divergence_of(p, q)
+
+    def candidate(x):
+        p, q = heads(x)
+        return divergence_of(q, p)
+
+    report = compared(reference, candidate, X)
+    kinds = {one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed}
+    assert kinds == {"operands-exchanged", "wrong-source"}, str(report)
