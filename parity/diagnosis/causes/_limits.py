@@ -32,6 +32,7 @@ PAIRS_OF_VALUES = 60  # between which an activation is looked for
 OPS_BESIDE_A_BIAS = 24  # of a region in which nothing else differs
 VECTORS_OF_A_NORM = 10  # among which the roles in a norm are looked for
 BYPASSES_TRIED = 24  # a region of many operations is no simple wiring
+OPERANDS_LAID = 8  # of a region, each in all ways: that many runs of it
 MOST_PARTS = 64  # along an axis, where all ways to group them are tried
 SOURCES_TRIED = 24  # as many
 INPUTS_EXCHANGED = 4  # of one shape

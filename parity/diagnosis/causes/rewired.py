@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
-from parity.diagnosis.causes._limits import MOST_PARTS, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import MOST_PARTS, OPERANDS_LAID, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, named_apart
 from parity.diagnosis.causes._substitution import MISFITS, Form, close, with_value
@@ -57,7 +57,7 @@ def laid_otherwise(case: Case) -> Iterator[Explanation]:
     Proof: one side's operations on the operand laid otherwise give the other side's value.
     """
     for side in sides(case):
-        for value, made in itertools.islice(_operands(side), SOURCES_TRIED):
+        for value, made in itertools.islice(_operands(side), OPERANDS_LAID):
             name, shape = named(side.view.tape, value), side.view.tape.values[value].shape
             for one, other in itertools.combinations(range(len(shape)), 2):
                 found = partial(_with_exchanged_axes, side, value, one, other)
@@ -147,7 +147,7 @@ def parts_otherwise(case: Case) -> Iterator[Explanation]:
         side's value.
     """
     for side in sides(case):
-        for value, _ in itertools.islice(_operands(side), SOURCES_TRIED):
+        for value, _ in itertools.islice(_operands(side), OPERANDS_LAID):
             name, shape = named(side.view.tape, value), side.view.tape.values[value].shape
             for axis, length in enumerate(shape):
                 if axis and length % 2 == 0 and length:
