@@ -174,3 +174,21 @@ def window_one_longer(random: np.random.Generator) -> Pair:
 @clean("window", family="rewired")
 def window(random: np.random.Generator) -> Pair:
     return _windowed(random, longer=0)
+
+
+@fault("gate-for-what-it-lets-through", "halves-exchanged", family="rewired")
+def gate_for_what_it_lets_through(random: np.random.Generator) -> Pair:
+    """A gated linear unit whose other half is the gate."""
+    batch, width, hidden, outputs = sizes(random, 4)
+    first, out = dense(random, width, 2 * hidden), dense(random, hidden, outputs)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = first.in_torch(x)
+        return out.in_torch(torch.nn.functional.glu(h))  # gate-for-what-it-lets-through: reference
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        gate, h = tf.split(first.in_tf(x), 2, axis=-1)
+        return out.in_tf(tf.sigmoid(gate) * h)  # gate-for-what-it-lets-through: candidate
+
+    x = normal(random, batch, width)
+    return Pair(Side("torch", reference), Side("tensorflow", candidate), (x,))

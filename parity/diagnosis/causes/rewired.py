@@ -114,6 +114,8 @@ def _is_seen(side: CaseSide, value: int, found: Predict) -> bool:
     """
     trial = side.case.first
     (array,) = side.values(trial.given, (value,))
+    if _only_turns(side, found):
+        return False
     mean = np.full_like(array, array.mean() if array.dtype.kind == "f" else array.max())
     try:
         return not close(found(trial), side.run(trial.given, {value: mean}))
@@ -121,12 +123,28 @@ def _is_seen(side: CaseSide, value: int, found: Predict) -> bool:
         return False
 
 
+def _only_turns(side: CaseSide, found: Predict) -> bool:
+    """Whether the result is merely turned with the operand: then either may lie in either way."""
+    trial = side.case.first
+    end = side.end(trial)
+    try:
+        made = found(trial)
+    except MISFITS:
+        return False
+    pairs = itertools.combinations(range(end.ndim), 2)
+    return any(close(made, np.swapaxes(end, *pair)) for pair in pairs)
+
+
 def _operands(side: CaseSide) -> Iterator[tuple[int, tuple[int, ...]]]:
     """What the operations of a region that compute read, with the shape of what they give."""
     tape = side.view.tape
     found: dict[int, tuple[int, ...]] = {}
+    # an image and its kernel turned alike give the same image turned: which it was is not known
+    images = {value for op in side.view.ops if op.word in CONVOLUTIONS for value in op.inputs}
     for op in side.view.ops:
         for value in op.inputs if op.role != "move" and op.outputs else ():
+            if value in images:
+                continue
             if tape.is_live(value) and len(tape.values[value].shape) > 1:
                 found.setdefault(value, tape.values[op.outputs[0]].shape)
     return iter(found.items())
