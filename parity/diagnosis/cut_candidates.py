@@ -48,7 +48,7 @@ class CutCandidates:
             for a in by_size.get(values[1][b].size, ()):
                 if roots[a] and roots_b and roots[a].isdisjoint(roots_b):
                     continue
-                if _is_exact(values[0][a].dtype) == _is_exact(values[1][b].dtype):
+                if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
         swapped = self._arranged_by_each() + self._filled_for_inputs()
@@ -272,7 +272,8 @@ def root(print_: Fingerprint) -> tuple[int, float]:
     return print_.size, float(f"{print_.norm:.6g}")
 
 
-def _is_exact(dtype: str) -> bool:
+def is_exact(dtype: str) -> bool:
+    """Whether values of a dtype are integers or booleans."""
     return not dtype.startswith(("float", "bfloat", "complex"))
 
 

@@ -15,9 +15,12 @@ from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, named_apart
 from parity.diagnosis.causes._substitution import MISFITS, Form, close, with_value
 from parity.diagnosis.causes.combinators import all_fitting, first_fitting
+from parity.diagnosis.cut_candidates import is_exact
 from parity.diagnosis.trial import Trial
-from parity.operations import CONVOLUTIONS, DIVISIONS, PRODUCTS, SUBTRACTIONS
+from parity.operations import CONVOLUTIONS, PRODUCTS, SUBTRACTIONS
 from parity.tape import Array, Op
+
+_QUOTIENTS = frozenset(("divide", "divide_from"))
 
 
 @cause("operands-exchanged", tier=1)
@@ -30,20 +33,20 @@ def operands_exchanged(case: Case) -> Iterator[Explanation]:
         candidate's value.
     """
     for op in case.reference.ops:
-        if op.static or op.word not in SUBTRACTIONS | DIVISIONS or len(op.outputs) != 1:
+        if op.static or op.word not in SUBTRACTIONS | _QUOTIENTS or len(op.outputs) != 1:
             continue
-        what = "quotient" if op.word in DIVISIONS else "difference"
-        form: Form = np.reciprocal if op.word in DIVISIONS else np.negative
+        what = "quotient" if op.word in _QUOTIENTS else "difference"
+        form: Form = np.reciprocal if op.word in _QUOTIENTS else np.negative
         yield Explanation(
             "operands-exchanged",
             f"the {what} ({op.kind}) is taken the other way round",
             with_value(case, op.outputs[0], form),
             cost=-1,
-            parameters={"operands": _both_ways(case, op)},
+            parameters={"operands": _both_ways(op)},
         )
 
 
-def _both_ways(case: Case, op: Op) -> tuple[str, str]:
+def _both_ways(op: Op) -> tuple[str, str]:
     sign = "-" if op.word in SUBTRACTIONS else "/"
     return (f"a {sign} b", f"b {sign} a")
 
@@ -211,8 +214,8 @@ def op_order(case: Case) -> Iterator[Explanation]:
     """What is applied last in one model is applied first in the other.
 
     Looks like: a norm behind the activation, an activation of each term and not of their sum.
-    Proof: one side's operations, the last one applied to what enters instead, give the other
-        side's value.
+    Proof: one side's operations, the last one applied to their inputs instead, give the
+        other side's value.
     """
     for side in sides(case):
         computing = [op for op in side.view.ops if op.role != "move" and not op.static]
@@ -259,7 +262,7 @@ def _all_alike(side: CaseSide, last: Op, before: int) -> bool:
 def _applied_first(
     side: CaseSide, last: Op, before: int, values: tuple[int, ...], trial: Trial
 ) -> Array:
-    """What a region gives whose last operation is applied to what enters instead."""
+    """What a region gives whose last operation is applied to its inputs instead."""
     applied = {
         value: side.values(trial.given, last.outputs, {before: array})[0]
         for value, array in zip(values, side.values(trial.given, values), strict=True)
@@ -300,13 +303,9 @@ def _computed(case: Case, value: int) -> Iterator[int]:
         if op.static or op.role == "move" or len(op.outputs) != 1:
             continue
         (other,) = op.outputs
-        alike = _is_exact(values[other].dtype) == _is_exact(wanted.dtype)
+        alike = is_exact(values[other].dtype) == is_exact(wanted.dtype)
         if other != case.candidate.end and alike and values[other].shape == wanted.shape:
             yield other
-
-
-def _is_exact(dtype: str) -> bool:
-    return not dtype.startswith(("float", "bfloat", "complex"))
 
 
 def _read_by_the_candidate(case: Case) -> set[int]:
