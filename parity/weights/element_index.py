@@ -83,10 +83,11 @@ class Addresses:
         return found
 
     def read(self) -> set[str]:
-        """Names of the tensors that some operation reads; of a file, of all but scalars."""
+        """Names of the tensors that outputs depend on; of a file, of all but scalars."""
         if self.tape is None:
             return {tensor.name for tensor in self.tensors if tensor.shape}
-        return {self.tensors[number].name for number in self.leaves.values()}
+        used = self.tape.graph.is_used
+        return {self.tensors[n].name for value, n in self.leaves.items() if used(value)}
 
     def tensors_in(self, addresses: Array) -> list[int]:
         """The numbers of the tensors that addresses are in, in order."""

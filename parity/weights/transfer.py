@@ -22,6 +22,7 @@ from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.report import Report
 from parity.tape import Array, Tape
+from parity.weights.by_effect import with_effects
 from parity.weights.channel_order import moved_as
 from parity.weights.file_pairing import pair_file
 from parity.weights.file_tensors import FileTensors
@@ -142,7 +143,8 @@ def transfer(
     if map is not None:
         ways = by_map(first, second, read_map(map))
     else:
-        ways = with_the_last(first, second, pairings(first, second))
+        known = with_the_last(first, second, pairings(first, second))
+        ways = with_effects(first, second, known)
     trial = Trial(models, (first, second), inputs, adapt_variances)
     with _kept(second.tensors) as put_back:
         report, way = trial.first_that_agrees(ways, put_back)

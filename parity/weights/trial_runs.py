@@ -52,24 +52,32 @@ class Trial:
         Returns:
             The comparison and the pairing; of the first one where none agrees.
         """
-        source, target = self.sides
-        result: tuple[Report, Pairing] | None = None
+        first: Pairing | None = None
+        report: Report | None = None  # of the first
         far = self._outputs_differ()
         for way in ways:
-            other_epsilons(source, target, way, self.adapt)
-            write(source, target, way)
-            if result is not None and far():
-                put_back()
-                continue
-            with noted_only() as notes:
-                report = after_a_transfer(compare(*self.models, inputs=self.inputs))
-            if report.verdict == "parity":
-                way.notes += notes
-                return report, way
-            result = result or (report, way)
+            other_epsilons(*self.sides, way, self.adapt)
+            write(*self.sides, way)
+            if not far():
+                found = self._compared(way)
+                if found.verdict == "parity":
+                    return found, way
+                report = found if first is None else report
+            first = first or way
             put_back()
-        assert result is not None
-        return result
+        assert first is not None
+        if report is None:  # why they diverge is asked only where no way leads to agreement
+            write(*self.sides, first)
+            report = self._compared(first)
+            if report.verdict != "parity":
+                put_back()
+        return report, first
+
+    def _compared(self, way: Pairing) -> Report:
+        with noted_only() as notes:
+            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
+        way.notes += notes if report.verdict == "parity" else []
+        return report
 
     def _outputs_differ(self) -> Callable[[], bool]:
         """Says without a comparison whether the two give other outputs now.

@@ -1,0 +1,204 @@
+"""Weights that no step pairs, paired by what they do to the outputs.
+
+Steps pair weights where both programs are written in a way that is known. What is left over is set
+to one same constant throughout in both models, so that whichever belong together, the two must give
+the same outputs. From there a tensor is moved as a whole: two that are one move the outputs alike,
+and one that is several moves them as those do together. How the elements lie is found by numbers
+that are all different: in the right arrangement both models agree again. All of it runs in
+float64, on the outputs alone, so nothing depends on how either model is written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+
+import numpy as np
+
+from parity.tape import Array
+from parity.weights.arrangements import layouts
+from parity.weights.effect_trials import Point
+from parity.weights.known_pairs import Known, Start
+from parity.weights.operands import Part
+from parity.weights.pairing import Pair, Pairing, Side, finish
+from parity.weights.standalone_parameters import terms
+
+_ROLE = "by effect"
+_CONSTANTS = 0.1, 0.4, 0.02  # one of them leaves the outputs neither saturated nor infinite
+_STEP = 1.25  # times the constant, to which a tensor is moved
+_DRAWN = 0.05, 0.25  # positive, as a variance has to be
+_TOGETHER = 4  # tensors of one model that are one of the other's
+_GROUPS = 300  # of those that are looked at for one tensor
+_TRIALS = 600  # arrangements that are run
+_ADDED = 0.5  # of an effect: how far those that make it up may add up to something else
+
+
+def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterator[Pairing]:
+    """Some pairings; then the first, with what it leaves over paired by effect.
+
+    Those who take them stop where both models agree.
+    """
+    first = next(ways)
+    yield first
+    yield from ways
+    if any(tape.lost_draws or any(op.role == "random" for op in tape.ops)
+           for tape in (source.tape, target.tape)):  # fmt: skip
+        return
+    known = Known(source, target, first)
+    for constant in _CONSTANTS:
+        start = known.start(constant)
+        found = _Search(source, target, start, first).run() if start is not None else None
+        if found is not None:
+            yield found
+            return
+
+_Group = tuple[tuple[int, ...], tuple[int, ...]]  # of the source's tensors, of the target's
+
+
+class _Search:
+    """Pairs what is free of two models that agree."""
+
+    def __init__(self, source: Side, target: Side, start: Start, first: Pairing) -> None:
+        self._sides = source, target
+        self._start = start
+        self._first = first
+        self._trials = 0
+
+    def run(self) -> Pairing | None:
+        """The pairing; None where a tensor that has an effect finds no partner."""
+        start, pairs = self._start, list[Pair]()
+        while start.free[1]:
+            new = self._pass()
+            if not new:
+                break
+            pairs += new
+        pairs += self._silent()
+        if start.free[1]:
+            return None
+        way = Pairing([*start.kept, *pairs], self._first.steps)
+        finish(*self._sides, way)
+        names = ", ".join(name for pair in pairs for name in pair.target_names)
+        way.notes.append(f"{names}: paired by what they do to the outputs")
+        return way
+
+    def _pass(self) -> list[Pair]:
+        """Pairs what is known by its effect as all else is now."""
+        found: list[Pair] = []
+        free = self._start.free
+        effects = self._effects()
+        for left, right in [*self._ones(*effects), *_several(self._sides, free, effects)]:
+            if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
+                if max(len(left), len(right)) == 1 or self._move_alike(left, right):
+                    found += self._arranged(left, right)
+        return found
+
+    def _ones(self, source: dict[int, Array], target: dict[int, Array]) -> Iterator[_Group]:
+        """One of each that have one effect."""
+        for right, wanted in target.items():
+            for left, own in source.items():
+                if self._start.agrees(own, wanted):
+                    yield (left,), (right,)
+
+    def _effects(self) -> tuple[dict[int, Array], dict[int, Array]]:
+        """How far the outputs of both are moved by a step of each tensor that is free.
+
+        Those that do not move them are left out.
+        """
+        found = []
+        for side, point, free in zip(
+            self._sides, self._start.points, self._start.free, strict=True
+        ):
+            moved = {n: self._effect(point, side, [n]) for n in free}
+            found.append({n: own for n, own in moved.items() if self._start.shows(own)})
+        return found[0], found[1]
+
+    def _move_alike(self, left: Sequence[int], right: Sequence[int]) -> bool:
+        both = zip(self._start.points, self._sides, (left, right), strict=True)
+        return self._start.agrees(*(self._effect(*one) for one in both))
+
+    def _effect(self, point: Point, side: Side, numbers: Sequence[int]) -> Array:
+        """How far the outputs are moved by a step of some tensors together."""
+        moved = _STEP * self._start.constant
+        changed = {n: np.full(side.tensors[n].shape, moved) for n in numbers}
+        return point.outputs(changed) - point.outputs()
+
+    def _arranged(self, left: Sequence[int], right: Sequence[int]) -> list[Pair]:
+        """Pairs some tensors of the source with some of the target that they make up, if they do.
+
+        Both then hold numbers that are all different, in the arrangement in which they agree.
+        """
+        source, target = self._sides
+        one, other = self._start.points
+        shapes = [source.tensors[n].shape for n in left], [target.tensors[n].shape for n in right]
+        draw = np.random.default_rng(len(left))
+        drawn = [draw.uniform(*_DRAWN, shape) for shape in shapes[0]]
+        changed = dict(zip(left, drawn, strict=True))
+        before, after = one.outputs(), one.outputs(changed)
+        for lay in layouts(*shapes):
+            if self._trials >= _TRIALS:
+                break
+            self._trials += 1
+            new = dict(zip(right, lay(drawn), strict=True))
+            if self._start.agrees(after - before, other.outputs(new) - before):
+                one.settle(changed)
+                other.settle(new)
+                self._start.take(left, right)
+                addresses = lay([source.own(n) for n in left])
+                return [self._pair(n, own) for n, own in zip(right, addresses, strict=True)]
+        return []
+
+    def _silent(self) -> list[Pair]:
+        """Pairs those without an effect that are as many on both sides, in their order."""
+        source, target = self._sides
+        effects = self._effects()
+        sizes: list[dict[int, list[int]]] = []
+        for side, free, moved in zip(self._sides, self._start.free, effects, strict=True):
+            sizes.append(defaultdict(list))
+            for number in free:
+                if number not in moved:
+                    sizes[-1][side.tensors[number].size].append(number)
+        found = []
+        for size, right in sizes[1].items():
+            left = sizes[0][size]
+            for a, b in zip(left, right, strict=False) if len(left) == len(right) else ():
+                lay = next(layouts([source.tensors[a].shape], [target.tensors[b].shape]), None)
+                if lay is not None:
+                    self._start.take([a], [b])
+                    found.append(self._pair(b, lay([source.own(a)])[0]))
+        return found
+
+    def _pair(self, number: int, addresses: Array) -> Pair:
+        source, target = self._sides
+        names = tuple(source.tensors[n].name for n in source.tensors_in(addresses))
+        own = Part(-1, _ROLE, terms(target.own(number)))
+        other = Part(-1, _ROLE, terms(addresses))
+        return Pair(_ROLE, other, own, names, (target.tensors[number].name,))
+
+
+def _several(
+    sides: tuple[Side, Side],
+    free: tuple[list[int], list[int]],
+    effects: tuple[dict[int, Array], dict[int, Array]],
+) -> Iterator[_Group]:
+    """One whose effect is about that of several of the other model together.
+
+    One of several may have none, as a bias of keys that a softmax does not show.
+    """
+    for whole, parts in ((1, 0), (0, 1)):
+        sizes = {number: sides[parts].tensors[number].size for number in free[parts]}
+        for number, wanted in effects[whole].items():
+            size = sides[whole].tensors[number].size
+            for group in islice(_sums(sizes, size), _GROUPS):
+                shown = [effects[parts][n] for n in group if n in effects[parts]]
+                gap = np.linalg.norm(sum(shown) - wanted) if shown else np.inf
+                if gap <= _ADDED * np.linalg.norm(wanted):
+                    yield (group, (number,)) if whole else ((number,), group)
+
+
+def _sums(sizes: dict[int, int], whole: int) -> Iterator[tuple[int, ...]]:
+    """The groups of tensors whose elements are as many as another's."""
+    for count in range(2, _TOGETHER + 1):
+        for group in combinations([n for n, size in sizes.items() if size < whole], count):
+            if sum(sizes[n] for n in group) == whole:
+                yield group

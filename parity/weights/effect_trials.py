@@ -1,0 +1,81 @@
+"""A model whose weights hold what is asked for, and what its outputs are then, in float64."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from parity.matching.axis_order import Order, orders
+from parity.tape import Array
+from parity.weights.pairing import Side
+
+_SAME = 1e-5  # of an output: in float64 two models may have other constants, rounded to float32
+_ORDERS = 24
+
+
+class Point:
+    """A model with contents for each of its tensors that operations read.
+
+    Args:
+        contents: of each tensor, by its number.
+        outputs: ids of the values that are looked at.
+        laid_out: how each is laid out as the other model's, once that is known.
+    """
+
+    def __init__(self, side: Side, contents: Mapping[int, Array], outputs: Sequence[int]) -> None:
+        self._tape = side.tape
+        self._leaves: dict[int, list[int]] = defaultdict(list)
+        for value, number in side.leaves.items():
+            self._leaves[number].append(value)
+        self._outputs = outputs
+        self._laid_out: Sequence[Order | None] = [None] * len(outputs)
+        self._run = self._tape.replay("float64", self._values(contents))
+
+    @property
+    def in_float64(self) -> bool:
+        return not self._run.fallbacks
+
+    def arrays(self) -> list[Array]:
+        return [self._run.array(value) for value in self._outputs]
+
+    def outputs(self, changed: Mapping[int, Array] | None = None) -> Array:
+        """All elements of the outputs, with other contents in some tensors."""
+        run = self._run
+        if changed:
+            run = self._tape.replay("float64", self._values(changed), base=run)
+        arrays = (run.array(value) for value in self._outputs)
+        both = zip(self._laid_out, arrays, strict=True)
+        found = [array if order is None else order.apply(array) for order, array in both]
+        return np.concatenate([np.asarray(one, np.float64).ravel() for one in found])
+
+    def settle(self, changed: Mapping[int, Array]) -> None:
+        """Leaves other contents in some tensors."""
+        self._run = self._tape.replay("float64", self._values(changed), base=self._run)
+
+    def lay_out_as(self, other: Point) -> bool:
+        """Lays its outputs out as the other's, and says whether they are the same."""
+        found = [_order(*both) for both in zip(self.arrays(), other.arrays(), strict=True)]
+        self._laid_out = found
+        return bool(found) and None not in found
+
+    def _values(self, contents: Mapping[int, Array]) -> dict[int, Array]:
+        return {
+            value: array for number, array in contents.items() for value in self._leaves[number]
+        }
+
+
+def _order(one: Array, other: Array) -> Order | None:
+    for order in islice(orders(one.shape, other.shape), _ORDERS):
+        if _same(order.apply(one), other):
+            return order
+    return None
+
+
+def _same(one: Array, other: Array) -> bool:
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return False
+    scale = np.linalg.norm(np.asarray(one, np.float64))
+    return bool(np.linalg.norm(np.subtract(one, other, dtype=np.float64)) <= _SAME * scale)
