@@ -48,7 +48,7 @@ def _transferred(row: Row) -> Sequence[str]:
 def _beside(table: Table) -> list[str]:
     """What is beside the rows, in sentences."""
     remarks = [table.by_position] * bool(table.by_position)
-    for what, both in (("left over", table.left), ("read by no operation", table.dead)):
+    for what, both in (("left over", table.left), ("without effect", table.dead)):
         for model, names in zip((table.source, table.target), both, strict=True):
             if names:
                 remarks.append(f"{what} in {model}: {', '.join(names)}")

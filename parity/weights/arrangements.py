@@ -67,19 +67,19 @@ def _places(parts: _Shapes, whole: tuple[int, ...]) -> Iterator[Array]:
 
 
 def _several(own: Sequence[Array], whole: tuple[int, ...]) -> Iterator[Array]:
+    """Interleaved, as one tensor with one more axis, or behind each other along an axis."""
+    if len({array.shape for array in own}) == 1:
+        for row in permutations(own):
+            stacked = np.stack(row)
+            yield from (order.apply(stacked) for order in orders(stacked.shape, whole))
     for row in permutations(own):
         for axis, length in enumerate(whole):
             rest = math.prod(whole) // length
-            if sum(array.size // rest for array in row) != length:
-                continue
             pieces = [(*whole[:axis], array.size // rest, *whole[axis + 1 :]) for array in row]
+            if any(array.size % rest for array in row):
+                continue
             every = (
                 [order.apply(array) for order in islice(orders(array.shape, piece), _ONE)]
                 for array, piece in zip(row, pieces, strict=True)
-                if array.size == math.prod(piece)
             )
-            yield from (np.concatenate(choice, axis) for choice in product(*every)
-                        if len(choice) == len(row))  # fmt: skip
-        if len({array.shape for array in own}) == 1:  # interleaved: one tensor with one more axis
-            stacked = np.stack(row)
-            yield from (order.apply(stacked) for order in orders(stacked.shape, whole))
+            yield from (np.concatenate(choice, axis) for choice in product(*every))

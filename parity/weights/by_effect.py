@@ -12,25 +12,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations, islice
 
 import numpy as np
 
 from parity.tape import Array
 from parity.weights.arrangements import layouts
-from parity.weights.effect_trials import Point
-from parity.weights.known_pairs import Known, Start
+from parity.weights.effect_trials import OutOfRuns, Point, Runs
+from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
 from parity.weights.standalone_parameters import terms
 
-_ROLE = "by effect"
-_CONSTANTS = 0.1, 0.4, 0.02  # one of them leaves the outputs neither saturated nor infinite
-_STEP = 1.25  # times the constant, to which a tensor is moved
+ROLE = "by effect"
+# one leaves the outputs neither saturated nor infinite; a period may not fit, as of joined biases
+_FILLINGS = [Filling(constant, period) for period in (8, 1) for constant in (0.1, 0.4, 0.02)]
+_STEP = 1.25  # times what it holds, to which a tensor is moved
 _DRAWN = 0.05, 0.25  # positive, as a variance has to be
 _TOGETHER = 4  # tensors of one model that are one of the other's
 _GROUPS = 300  # of those that are looked at for one tensor
+_COMBINED = 20000  # combinations whose sizes are added up
 _TRIALS = 600  # arrangements that are run
+_RUNS = 4e5  # operations, some ten seconds
 _ADDED = 0.5  # of an effect: how far those that make it up may add up to something else
 
 
@@ -45,13 +49,13 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
     if any(tape.lost_draws or any(op.role == "random" for op in tape.ops)
            for tape in (source.tape, target.tape)):  # fmt: skip
         return
-    known = Known(source, target, first)
-    for constant in _CONSTANTS:
-        start = known.start(constant)
-        found = _Search(source, target, start, first).run() if start is not None else None
-        if found is not None:
-            yield found
-            return
+    with suppress(OutOfRuns):
+        known = Known(source, target, first, Runs(_RUNS))
+        for start in (one for filling in _FILLINGS for one in known.starts(filling)):
+            found = _Search(source, target, start, first).run()
+            if found is not None:
+                yield found
+
 
 _Group = tuple[tuple[int, ...], tuple[int, ...]]  # of the source's tensors, of the target's
 
@@ -73,13 +77,17 @@ class _Search:
             if not new:
                 break
             pairs += new
-        pairs += self._silent()
+        silent = self._silent()
         if start.free[1]:
             return None
-        way = Pairing([*start.kept, *pairs], self._first.steps)
+        way = Pairing([*start.kept, *pairs, *silent], self._first.steps)
         finish(*self._sides, way)
-        names = ", ".join(name for pair in pairs for name in pair.target_names)
-        way.notes.append(f"{names}: paired by what they do to the outputs")
+        for own, how in (
+            (pairs, "paired by what they do to the outputs"),
+            (silent, "nothing that they hold changes the outputs; paired by size and order"),
+        ):
+            names = ", ".join(name for pair in own for name in pair.target_names)
+            way.notes += [f"{names}: {how}"] if own else []
         return way
 
     def _pass(self) -> list[Pair]:
@@ -87,41 +95,38 @@ class _Search:
         found: list[Pair] = []
         free = self._start.free
         effects = self._effects()
-        for left, right in [*self._ones(*effects), *_several(self._sides, free, effects)]:
+        for left, right in [*self._ones(*effects), *_several(self._sides, self._start, effects)]:
             if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
                 if max(len(left), len(right)) == 1 or self._move_alike(left, right):
                     found += self._arranged(left, right)
         return found
 
-    def _ones(self, source: dict[int, Array], target: dict[int, Array]) -> Iterator[_Group]:
+    def _ones(self, source: dict[int, Effect], target: dict[int, Effect]) -> Iterator[_Group]:
         """One of each that have one effect."""
         for right, wanted in target.items():
             for left, own in source.items():
                 if self._start.agrees(own, wanted):
                     yield (left,), (right,)
 
-    def _effects(self) -> tuple[dict[int, Array], dict[int, Array]]:
+    def _effects(self) -> tuple[dict[int, Effect], dict[int, Effect]]:
         """How far the outputs of both are moved by a step of each tensor that is free.
 
         Those that do not move them are left out.
         """
         found = []
-        for side, point, free in zip(
-            self._sides, self._start.points, self._start.free, strict=True
-        ):
-            moved = {n: self._effect(point, side, [n]) for n in free}
+        for point, free in zip(self._start.points, self._start.free, strict=True):
+            moved = {n: self._effect(point, [n]) for n in free}
             found.append({n: own for n, own in moved.items() if self._start.shows(own)})
         return found[0], found[1]
 
     def _move_alike(self, left: Sequence[int], right: Sequence[int]) -> bool:
-        both = zip(self._start.points, self._sides, (left, right), strict=True)
-        return self._start.agrees(*(self._effect(*one) for one in both))
+        one, other = self._start.points
+        return self._start.agrees(self._effect(one, left), self._effect(other, right))
 
-    def _effect(self, point: Point, side: Side, numbers: Sequence[int]) -> Array:
+    def _effect(self, point: Point, numbers: Sequence[int]) -> Effect:
         """How far the outputs are moved by a step of some tensors together."""
-        moved = _STEP * self._start.constant
-        changed = {n: np.full(side.tensors[n].shape, moved) for n in numbers}
-        return point.outputs(changed) - point.outputs()
+        changed = {n: _STEP * point.contents[n] for n in numbers}
+        return point.effect(changed)
 
     def _arranged(self, left: Sequence[int], right: Sequence[int]) -> list[Pair]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
@@ -131,16 +136,16 @@ class _Search:
         source, target = self._sides
         one, other = self._start.points
         shapes = [source.tensors[n].shape for n in left], [target.tensors[n].shape for n in right]
-        draw = np.random.default_rng(len(left))
+        draw = np.random.default_rng(self._trials)  # others for each
         drawn = [draw.uniform(*_DRAWN, shape) for shape in shapes[0]]
         changed = dict(zip(left, drawn, strict=True))
-        before, after = one.outputs(), one.outputs(changed)
+        wanted = one.effect(changed)
         for lay in layouts(*shapes):
             if self._trials >= _TRIALS:
                 break
             self._trials += 1
             new = dict(zip(right, lay(drawn), strict=True))
-            if self._start.agrees(after - before, other.outputs(new) - before):
+            if self._start.agrees(wanted, other.effect(new)):
                 one.settle(changed)
                 other.settle(new)
                 self._start.take(left, right)
@@ -171,34 +176,40 @@ class _Search:
     def _pair(self, number: int, addresses: Array) -> Pair:
         source, target = self._sides
         names = tuple(source.tensors[n].name for n in source.tensors_in(addresses))
-        own = Part(-1, _ROLE, terms(target.own(number)))
-        other = Part(-1, _ROLE, terms(addresses))
-        return Pair(_ROLE, other, own, names, (target.tensors[number].name,))
+        own = Part(-1, ROLE, terms(target.own(number)))
+        other = Part(-1, ROLE, terms(addresses))
+        return Pair(ROLE, other, own, names, (target.tensors[number].name,))
 
 
 def _several(
     sides: tuple[Side, Side],
-    free: tuple[list[int], list[int]],
-    effects: tuple[dict[int, Array], dict[int, Array]],
+    start: Start,
+    effects: tuple[dict[int, Effect], dict[int, Effect]],
 ) -> Iterator[_Group]:
     """One whose effect is about that of several of the other model together.
 
     One of several may have none, as a bias of keys that a softmax does not show.
     """
     for whole, parts in ((1, 0), (0, 1)):
-        sizes = {number: sides[parts].tensors[number].size for number in free[parts]}
+        sizes = {number: sides[parts].tensors[number].size for number in start.free[parts]}
         for number, wanted in effects[whole].items():
             size = sides[whole].tensors[number].size
             for group in islice(_sums(sizes, size), _GROUPS):
                 shown = [effects[parts][n] for n in group if n in effects[parts]]
-                gap = np.linalg.norm(sum(shown) - wanted) if shown else np.inf
-                if gap <= _ADDED * np.linalg.norm(wanted):
+                together = [sum(one) for one in zip(*shown, strict=True)]
+                if shown and start.agrees(wanted, together, _ADDED):
                     yield (group, (number,)) if whole else ((number,), group)
 
 
 def _sums(sizes: dict[int, int], whole: int) -> Iterator[tuple[int, ...]]:
     """The groups of tensors whose elements are as many as another's."""
+    places = {number: place for place, number in enumerate(sizes)}
+    fitting = [number for number, size in sizes.items() if size < whole]
     for count in range(2, _TOGETHER + 1):
-        for group in combinations([n for n, size in sizes.items() if size < whole], count):
-            if sum(sizes[n] for n in group) == whole:
-                yield group
+        groups = [
+            group
+            for group in islice(combinations(fitting, count), _COMBINED)
+            if sum(sizes[n] for n in group) == whole
+        ]
+        # what is read together stands together
+        yield from sorted(groups, key=lambda group: places[group[-1]] - places[group[0]])

@@ -1,13 +1,14 @@
 """How much of a pairing can be kept where it does not lead to agreement.
 
-What is not kept is set to one constant in both models, so that it does not matter which of it
-belongs together. Both then agree if all that is kept is right.
+What is not kept holds the same in both models whichever of it belongs together. Both then agree if
+what is kept is right.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.tape import Array
-from parity.weights.effect_trials import Point
+from parity.weights.effect_trials import Point, Runs
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
 from parity.weights.writing import write
@@ -23,6 +24,28 @@ from parity.weights.writing import write
 _SAME = 1e-6  # of an effect: far more than float64 loses, far less than a wrong order
 _LOST = 1e-12  # of outputs, in float64
 _FAR, _NEAR = 50, 4  # times what the two are apart
+
+Effect = list[Array]  # on each output
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What stands in tensors of which it is not known which belong together.
+
+    Attributes:
+        constant: in all of several axes: in whatever order it lies it is the same.
+        period: of what has one axis the elements differ, and repeat after so many; 1 for a constant
+            there too. Normalised over equal features, all would be nothing.
+    """
+
+    constant: float
+    period: int
+
+    def of(self, shape: tuple[int, ...]) -> Array:
+        count = math.prod(shape)
+        if max(shape, default=1) < count:
+            return np.full(shape, self.constant)
+        return self.constant * (1 + np.arange(count) % self.period / self.period).reshape(shape)
 
 
 @dataclass
@@ -32,29 +55,39 @@ class Start:
     Attributes:
         kept: the pairs that are as they were written.
         points: of the source and of the target.
-        free: numbers of the tensors that hold the constant, in the order in which they are read.
-        constant: what they hold.
+        free: numbers of the tensors that are filled, in the order in which they are read.
+        filling: what they hold.
     """
 
     kept: list[Pair]
     points: tuple[Point, Point]
     free: tuple[list[int], list[int]]
-    constant: float
+    filling: Filling
 
     @cached_property
-    def apart(self) -> float:
-        """How far the two are apart, as constants are that one of them has in float32."""
+    def apart(self) -> list[float]:
+        """How far the two are apart in each output, as float32 constants of one of them make it."""
         one, other = (point.outputs() for point in self.points)
-        return float(np.linalg.norm(one - other)) + _LOST * float(np.linalg.norm(one))
+        norms = [
+            (np.linalg.norm(a - b), np.linalg.norm(a)) for a, b in zip(one, other, strict=True)
+        ]
+        return [float(gap + _LOST * size) for gap, size in norms]
 
-    def shows(self, effect: Array) -> bool:
-        """Whether outputs are moved by more than the two are apart."""
-        return bool(np.linalg.norm(effect) > _FAR * self.apart)
+    def shows(self, effect: Effect) -> bool:
+        """Whether an output is moved by more than the two are apart."""
+        both = zip(effect, self.apart, strict=True)
+        return any(np.linalg.norm(one) > _FAR * apart for one, apart in both)
 
-    def agrees(self, one: Array, other: Array) -> bool:
-        """Whether outputs of both are moved alike."""
-        size = np.linalg.norm(one)
-        return bool(np.linalg.norm(one - other) <= _SAME * size + _NEAR * self.apart)
+    def agrees(self, one: Effect, other: Effect, allowed: float = _SAME) -> bool:
+        """Whether all outputs are moved alike.
+
+        Args:
+            allowed: how far they may be apart, of the effect.
+        """
+        return all(
+            np.linalg.norm(a - b) <= allowed * np.linalg.norm(a) + _NEAR * apart
+            for a, b, apart in zip(one, other, self.apart, strict=True)
+        )
 
     def take(self, source: Sequence[int], target: Sequence[int]) -> None:
         """Counts some tensors as paired."""
@@ -65,7 +98,8 @@ class Start:
 class Known:
     """A pairing that was written, and both models' contents with it."""
 
-    def __init__(self, source: Side, target: Side, found: Pairing) -> None:
+    def __init__(self, source: Side, target: Side, found: Pairing, runs: Runs) -> None:
+        self._runs = runs
         self._sides = source, target
         own = _contents(target)
         write(source, target, found)
@@ -79,31 +113,36 @@ class Known:
         floating = [one for one in pairs if source.tape.values[one.reference].dtype[0] in "fb"]
         self._outputs = [[p.reference for p in floating], [p.candidate for p in floating]]
 
-    def start(self, constant: float) -> Start | None:
-        """As many pairs as both agree with, in their order from the front and from the back.
+    def starts(self, filling: Filling) -> Iterator[Start]:
+        """As many pairs as both agree with, in their order from the front and from the back; none.
 
-        None where they do not agree with none of them, or nothing is left to be paired.
+        What is wrong may not show as long as all that reads it is constant.
         """
         pairs = self._pairs
         # what was set to what does nothing may have a partner after all
         real = [pair for pair in pairs if pair.source is not None]
         for kept in [pairs] if len(real) == len(pairs) else [pairs, real]:
-            found = self._with(kept, constant)
+            found = self._with(kept, filling)
             if found is not None:
-                return found
-        if self._with([], constant) is None:
-            return None
-        ahead = _most(len(real), lambda n: self._with(real[:n], constant) is not None)
+                yield found
+        nothing = self._with([], filling)
+        if nothing is None:
+            return
+        ahead = _most(len(real), lambda n: self._with(real[:n], filling) is not None)
         front, rest = real[:ahead], real[ahead:]
 
         def from_the_back(count: int) -> list[Pair]:
             return [*front, *rest[len(rest) - count :]]
 
-        behind = _most(len(rest), lambda n: self._with(from_the_back(n), constant) is not None)
-        return self._with(from_the_back(behind), constant)
+        behind = _most(len(rest), lambda n: self._with(from_the_back(n), filling) is not None)
+        if 0 < ahead + behind < len(real):
+            found = self._with(from_the_back(behind), filling)
+            if found is not None:
+                yield found
+        yield nothing
 
-    def _with(self, kept: Sequence[Pair], constant: float) -> Start | None:
-        """Both models with some pairs as written and all else constant; None if they differ."""
+    def _with(self, kept: Sequence[Pair], filling: Filling) -> Start | None:
+        """Both models with some pairs as written and all else filled; None if they differ."""
         pairs, free = self._free(kept)
         if not all(free):
             return None
@@ -111,14 +150,14 @@ class Known:
         for side, own, numbers, outputs in zip(
             self._sides, self._contents, free, self._outputs, strict=True
         ):
-            constants = {number: np.full_like(own[number], constant) for number in numbers}
-            points.append(Point(side, {**own, **constants}, outputs))
+            filled = {number: filling.of(own[number].shape) for number in numbers}
+            points.append(Point(side, {**own, **filled}, outputs, self._runs))
         if not all(point.in_float64 for point in points) or not points[1].lay_out_as(points[0]):
             return None
-        return Start(pairs, (points[0], points[1]), (free[0], free[1]), constant)
+        return Start(pairs, (points[0], points[1]), (free[0], free[1]), filling)
 
     def _free(self, kept: Sequence[Pair]) -> tuple[list[Pair], list[list[int]]]:
-        """The weights that are not wholly in kept pairs, and the pairs that have no part of them."""
+        """The pairs that have no part of what is not wholly in them, and what that is."""
         pairs = list(kept)
         while True:
             parts = (
@@ -126,6 +165,7 @@ class Known:
                 [pair.target for pair in pairs],
             )
             free = [_not_whole(side, own) for side, own in zip(self._sides, parts, strict=True)]
+            free = _without_own_buffers(self._sides, free)
             names = [
                 {side.tensors[number].name for number in numbers}
                 for side, numbers in zip(self._sides, free, strict=True)
@@ -133,8 +173,7 @@ class Known:
             left = [
                 pair
                 for pair in pairs
-                if names[0].isdisjoint(pair.source_names)
-                and names[1].isdisjoint(pair.target_names)
+                if names[0].isdisjoint(pair.source_names) and names[1].isdisjoint(pair.target_names)
             ]
             if len(left) == len(pairs):
                 return pairs, free
@@ -178,15 +217,31 @@ def _not_whole(side: Side, parts: Sequence[Part]) -> list[int]:
             for number in side.tensors_in(own):
                 start, end = side.starts[number : number + 2]
                 covered[number] += int(np.count_nonzero((own >= start) & (own < end)))
-    used = dict.fromkeys(
-        side.leaves[value.id]
-        for value in sorted(side.tape.values, key=lambda one: min(side.tape.consumers[one.id], default=0))
-        if value.id in side.leaves and side.tape.graph.is_used(value.id)
-    )
+    tape = side.tape
+    leaves = sorted(side.leaves, key=lambda value: tape.consumers[value][:1])
+    used = dict.fromkeys(side.leaves[value] for value in leaves if tape.graph.is_used(value))
     return [
         number
         for number in used
-        if side.tensors[number].is_floating
-        and side.tensors[number].kind == "parameter"
-        and covered[number] < side.tensors[number].size
+        if side.tensors[number].is_floating and covered[number] < side.tensors[number].size
+    ]
+
+
+def _without_own_buffers(sides: tuple[Side, Side], free: list[list[int]]) -> list[list[int]]:
+    """What is free but for buffers of which the other model has not as many of their size.
+
+    A table that one model keeps the other computes.
+    """
+    buffers = [
+        Counter(side.tensors[n].size for n in own if side.tensors[n].kind == "buffer")
+        for side, own in zip(sides, free, strict=True)
+    ]
+    return [
+        [
+            n
+            for n in own
+            if side.tensors[n].kind != "buffer"
+            or buffers[0][side.tensors[n].size] == buffers[1][side.tensors[n].size]
+        ]
+        for side, own in zip(sides, free, strict=True)
     ]

@@ -81,13 +81,24 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
-def by_map(source: Side, target: Side, given: _Entry) -> Iterator[Pairing]:
+def by_map(source: Side, target: Side, given: _Entry, leave: str) -> tuple[Iterator[Pairing], bool]:
     """The pairings that a map allows: several where it leaves the order of axes open.
+
+    Args:
+        leave: the role of pairs that are left to be found by running both models.
+
+    Returns:
+        The pairings, and whether the map leaves pairs.
 
     Raises:
         UsageError: it names what is not there, or what does not fit together.
     """
-    ways = [_ways(source, target, entry) for entry in given["pairs"]]
+    entries = [entry for entry in given["pairs"] if entry["role"] != leave]
+    ways = [_ways(source, target, entry) for entry in entries]
+    return _combined(source, target, ways), len(entries) < len(given["pairs"])
+
+
+def _combined(source: Side, target: Side, ways: Sequence[Sequence[Pair]]) -> Iterator[Pairing]:
     first = align(source.program, target.program)
     for choice in _choices([len(way) for way in ways]):
         pairs = [way[n] for way, n in zip(ways, choice, strict=True)]

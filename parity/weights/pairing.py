@@ -114,7 +114,7 @@ class Pairing:
     Attributes:
         notes: what is ambiguous, left over or could not be followed, in sentences.
         left: names of the source's tensors, and of the target's, that have no partner.
-        dead: those that no operation reads.
+        dead: those that no output depends on.
         steps: the source's steps and the target's.
         stacked: whether several layers of one model are one of the other's.
     """

@@ -43,8 +43,8 @@ class Table:
         indices: for each of the source's tensors the number of the target's; None where it has
             none of its own.
         by_position: what copying by position would have done; "" where nothing is paired.
-        left, dead: of the source and of the target, what has no partner, and what no operation
-            reads.
+        left, dead: of the source and of the target, what has no partner, and what no output
+            depends on.
     """
 
     source: str

@@ -22,7 +22,7 @@ from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
 from parity.report.report import Report
 from parity.tape import Array, Tape
-from parity.weights.by_effect import with_effects
+from parity.weights.by_effect import ROLE, with_effects
 from parity.weights.channel_order import moved_as
 from parity.weights.file_pairing import pair_file
 from parity.weights.file_tensors import FileTensors
@@ -141,10 +141,11 @@ def transfer(
     say(f"pairing the weights of {models[0].name} and {models[1].name}")
     first, second = _as_paired(models, inputs)
     if map is not None:
-        ways = by_map(first, second, read_map(map))
+        ways, by_effect = by_map(first, second, read_map(map), leave=ROLE)
     else:
-        known = with_the_last(first, second, pairings(first, second))
-        ways = with_effects(first, second, known)
+        ways, by_effect = with_the_last(first, second, pairings(first, second)), True
+    if by_effect:
+        ways = with_effects(first, second, ways)
     trial = Trial(models, (first, second), inputs, adapt_variances)
     with _kept(second.tensors) as put_back:
         report, way = trial.first_that_agrees(ways, put_back)

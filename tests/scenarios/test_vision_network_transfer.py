@@ -101,7 +101,7 @@ def test_what_one_network_lacks_is_left_over_and_what_is_never_read_is_dead():
     deeper._value_branch._model.append(torch.nn.Linear(1, 1))
     table = parity.transfer(source, target, IMAGES).table
     assert table.dead == (("unused.weight", "unused.bias"), ())
-    assert "read by no operation in TorchVision: unused.weight, unused.bias" in str(table)
+    assert "without effect in TorchVision: unused.weight, unused.bias" in str(table)
     result = parity.transfer(deeper, keras_vision(), IMAGES)
     assert result.verdict == "diverged" and not result.written
     left = ("_value_branch._model.1.weight", "_value_branch._model.1.bias")
