@@ -72,6 +72,20 @@ class Port:
                 _wrapped(candidate, ported, own(0) if own else None),
             )
 
+    def transferred(self) -> parity.Transfer | None:
+        """The reference's weights moved into a port that has its own; None if it gets none."""
+        with _modules_of(self.folder):
+            reference = _loaded("ref", self.folder / "ref.py", self._source("ref.py"))
+            candidate = _loaded("port", self.folder / "port.py", self._source("port.py"))
+            inputs = reference.inputs(0)
+            own = getattr(candidate, "inputs", None)
+            source = _wrapped(reference, reference.make(), inputs)
+            target = _wrapped(candidate, candidate.make(), own(0) if own else None)
+            try:
+                return parity.transfer(source, target)
+            except parity.ModelError:  # its weights are made where they are copied by hand
+                return None
+
     def _source(self, file: str) -> str:
         return (self.folder / file).read_text(encoding="utf-8")
 

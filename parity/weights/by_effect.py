@@ -19,7 +19,7 @@ import numpy as np
 
 from parity.tape import Array
 from parity.weights.arrangements import layouts
-from parity.weights.effect_trials import OutOfRuns, Point, Runs
+from parity.weights.effect_trials import OutOfRuns, Point, Runs, can_be_filled
 from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
@@ -46,8 +46,7 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
     first = next(ways)
     yield first
     yield from ways
-    if any(tape.lost_draws or any(op.role == "random" for op in tape.ops)
-           for tape in (source.tape, target.tape)):  # fmt: skip
+    if not all(can_be_filled(side) for side in (source, target)):
         return
     with suppress(OutOfRuns):
         known = Known(source, target, first, Runs(_RUNS))

@@ -15,6 +15,7 @@ from parity.weights.pairing import Side
 
 _SAME = 1e-5  # of an output: in float64 two models may have other constants, rounded to float32
 _ORDERS = 24
+_DRAWN = 0.3  # what any random number is: in whatever order they lie they are the same
 _PER_OPERATION = 5000  # elements that take as long as to run an operation
 
 
@@ -43,6 +44,12 @@ class Runs:
             raise OutOfRuns
 
 
+def can_be_filled(side: Side) -> bool:
+    """Whether every tensor that a model reads is known, and all that it draws."""
+    held = (value for value in side.tape.values if value.kind in ("parameter", "buffer"))
+    return not side.tape.lost_draws and all(value.id in side.leaves for value in held)
+
+
 class Point:
     """A model with contents for each of its tensors that operations read.
 
@@ -63,7 +70,13 @@ class Point:
         self._outputs = outputs
         self.contents = dict(contents)
         self._laid_out: Sequence[Order | None] = [None] * len(outputs)
-        self._run = self._replay(contents)
+        drawn = {
+            value: np.full(self._tape.values[value].shape, _DRAWN)
+            for op in self._tape.ops
+            for value in (op.outputs if op.role == "random" else ())
+            if self._tape.values[value].dtype.startswith(("float", "bfloat"))
+        }
+        self._run = self._replay(self._values(contents) | drawn)
 
     @property
     def in_float64(self) -> bool:
@@ -74,7 +87,7 @@ class Point:
 
     def outputs(self, changed: Mapping[int, Array] | None = None) -> list[Array]:
         """The outputs, flat and laid out alike in both models, with other contents somewhere."""
-        run = self._replay(changed, self._run) if changed else self._run
+        run = self._replay(self._values(changed), self._run) if changed else self._run
         arrays = (run.array(value) for value in self._outputs)
         both = zip(self._laid_out, arrays, strict=True)
         found = [array if order is None else order.apply(array) for order, array in both]
@@ -87,7 +100,7 @@ class Point:
 
     def settle(self, changed: Mapping[int, Array]) -> None:
         """Leaves other contents in some tensors."""
-        self._run = self._replay(changed, self._run)
+        self._run = self._replay(self._values(changed), self._run)
         self.contents.update(changed)
 
     def lay_out_as(self, other: Point) -> bool:
@@ -96,9 +109,9 @@ class Point:
         self._laid_out = found
         return bool(found) and None not in found
 
-    def _replay(self, contents: Mapping[int, Array], base: Replay | None = None) -> Replay:
+    def _replay(self, replaced: Mapping[int, Array], base: Replay | None = None) -> Replay:
         self._runs.take(self._tape)
-        return self._tape.replay("float64", self._values(contents), base)
+        return self._tape.replay("float64", replaced, base)
 
     def _values(self, contents: Mapping[int, Array]) -> dict[int, Array]:
         return {

@@ -136,6 +136,29 @@ def test_what_has_no_effect_goes_with_what_it_is_joined_to(inputs, fused):
     assert torch.equal(one, other)
 
 
+class Sampling(torch.nn.Module):
+    """A policy that samples, with an entropy's scale behind exp."""
+
+    def __init__(self, shaped):
+        super().__init__()
+        self.log_alpha = torch.nn.Parameter(torch.randn(()))
+        self.kernel = torch.nn.Parameter(torch.randn((WIDTH, 2, 2) if shaped else (4, WIDTH)))
+
+    def forward(self, x):
+        shaped = self.kernel.ndim == 3
+        hidden = torch.einsum("bic,chd->bhd" if shaped else "bic,oc->bo", x, self.kernel)
+        mean, raw = hidden.reshape(len(x), 4).chunk(2, dim=1)
+        action = torch.tanh(mean + torch.exp(raw) * torch.randn_like(mean))
+        return action, self.log_alpha.exp() * raw.cumsum(1)
+
+
+def test_models_that_draw(inputs):
+    torch.manual_seed(4)
+    source, target = Sampling(shaped=False), Sampling(shaped=True)
+    assert parity.transfer(source, target, inputs=inputs).verdict == "parity"
+    assert torch.equal(source.kernel.T.reshape(WIDTH, 2, 2), target.kernel)
+
+
 @pytest.mark.parametrize(
     ("given", "wanted", "lay"),
     [
