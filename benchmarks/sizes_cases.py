@@ -106,17 +106,17 @@ def _weights_off() -> tuple[Any, Any, Any]:
     return reference, candidate, _normal(4, 32)
 
 
-def _elementwise(wrong: int) -> Callable[[], tuple[Any, Any, Any]]:
+def _elementwise(wrong: int, steps: int = 1250) -> Callable[[], tuple[Any, Any, Any]]:
     def build() -> tuple[Any, Any, Any]:
         torch = _torch()
 
         def reference(x: Any) -> Any:
-            for step in range(1250):
+            for step in range(steps):
                 x = x + 0.1 * torch.sin(x * 3 + step)
             return x
 
         def candidate(x: Any) -> Any:
-            for step in range(1250):
+            for step in range(steps):
                 x = 0.1 * torch.sin(step + (3.01 if step == wrong else 3) * x) + x
             return x
 
@@ -408,6 +408,7 @@ CASES: dict[str, Case] = {
     "other-weights": Case("3 layers of other weights", _other_weights(3), "diverged", "0"),
     "other-weights-300": Case("300 layers of other weights", _other_weights(300), "diverged", "0"),
     "elementwise": Case("5,000 elementwise operations", _elementwise(-1), "parity"),
+    "elementwise-100000": Case("100,000 of them", _elementwise(-1, steps=20_000), "parity"),
     "elementwise-wrong": Case(
         "the same, one of them wrong", _elementwise(600), "diverged", code="step == wrong"
     ),

@@ -109,6 +109,10 @@ def find_order(
     if print_.masks != (0, 0, 0):
         a, b = mask_sentinels(a), mask_sentinels(b)
     extent = Extent(print_.norm, max(print_.high, -print_.low))
+    if a.shape == b.shape and b.size <= limits.SAMPLED_ELEMENTS:
+        distance = residual(a, b, extent)  # most values lie as their partners do
+        if distance <= tolerance:
+            return next(orders(a.shape, b.shape)), distance
     picks = _sample(b.size)
     wanted = b.ravel()[picks]
     # no single element can differ by more

@@ -93,6 +93,8 @@ def is_informative(flat: Array, low: float, high: float) -> bool:
         return False
     if flat.size < limits.FEW_DISTINCT:
         return bool(np.any(flat != np.round(flat)))
+    if len(set(flat[: limits.FIRST_ELEMENTS].tolist())) >= limits.FEW_DISTINCT:
+        return True
     sample = flat[:: max(1, flat.size // 256)]
     if np.unique(sample).size >= limits.FEW_DISTINCT:
         return True

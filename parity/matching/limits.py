@@ -9,6 +9,7 @@ from parity.numerics.limits import U32
 SAME = 1e-10
 NEAR = 1e-4
 FEW_DISTINCT = 4  # fewer distinct values are no evidence
+FIRST_ELEMENTS = 16  # of which most arrays show so many
 
 # --- axis orders ----------------------------------------------------------------------------------
 SAMPLED_ELEMENTS = 64  # by which most orders are ruled out
