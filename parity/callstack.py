@@ -31,6 +31,7 @@ class _Level(NamedTuple):
     lines: tuple[Frame, ...]  # the user's, innermost first
     owner: object  # the innermost layer that is running
     path: str  # and its path
+    step: object = None  # of a graph that runs there
 
 
 class CallStack:
@@ -83,8 +84,9 @@ class CallStack:
         while frame is not None and frame is not self._stop:
             depth = self._depth.get(frame)
             if depth is not None and self._levels[depth].instruction == frame.f_lasti:
-                keep = depth
-                break
+                if _step(frame)[0] is self._levels[depth].step:
+                    keep = depth
+                    break
             new.append(frame)
             frame = frame.f_back
         for level in self._levels[keep + 1 :]:
@@ -106,11 +108,14 @@ class CallStack:
             if line is None:
                 line = self._lines[place] = Frame(code.co_filename, place[1], code.co_name)
             lines = (line, *lines)
+        step, built = _step(frame)
+        if built is not None:
+            lines = (built, *lines)
         if may_be_layer:
             called = frame.f_locals.get(code.co_varnames[0])
             if called is not owner and self._is_layer(called):
                 owner, path = called, self._path(called, path)
-        return _Level(frame, frame.f_lasti, lines, owner, path)
+        return _Level(frame, frame.f_lasti, lines, owner, path, step)
 
     def _path(self, layer: object, outer: str) -> str:
         if layer is self._root:
@@ -127,6 +132,16 @@ class CallStack:
             self._layers[id(layer)] = known
             self._named.append(layer)
         return known
+
+
+# Code that runs a graph which was built elsewhere, by its id: what tells from a frame of it at
+# which step the graph is, and the user's line that built the step.
+GRAPH_RUNNERS: dict[int, tuple[CodeType, Callable[[FrameType], tuple[object, Frame | None]]]] = {}
+
+
+def _step(frame: FrameType) -> tuple[object, Frame | None]:
+    found = GRAPH_RUNNERS.get(id(frame.f_code))
+    return found[1](frame) if found is not None else (None, None)
 
 
 # In a wheel the examples lie inside this package, and are a user's code all the same.

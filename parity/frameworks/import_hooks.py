@@ -1,7 +1,8 @@
 """What has to surround the import of a framework, by whomever it is imported.
 
 Chainer's last release reads names that NumPy 2 dropped: once parity is imported, `import chainer`
-finds them. And TensorFlow's log is kept out of reports, as far as the user has not asked for it.
+finds them. The lines that build functional Keras models are kept. And TensorFlow's log is kept
+out of reports, as far as the user has not asked for it.
 A finder stands in Python's import system for that, answers for one package alone, and imports
 nothing until somebody asks for it.
 """
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Has Chainer imported among the names that it reads, whoever imports it."""
+    """Has Chainer imported among the names that it reads, and Keras' lines kept."""
     _surround("chainer", _among_dropped_names)
+    if "keras" in sys.modules:
+        from parity.frameworks.keras_lines import keep
+
+        keep()
+    else:
+        _surround("keras", _keeping_lines)
 
 
 def silence() -> None:
@@ -85,6 +92,12 @@ class _Loader:
 
 def _among_dropped_names() -> AbstractContextManager[None]:
     from parity.frameworks.chainer_numpy import importing
+
+    return importing()
+
+
+def _keeping_lines() -> AbstractContextManager[None]:
+    from parity.frameworks.keras_lines import importing
 
     return importing()
 
