@@ -277,7 +277,7 @@ class Case:
         moved = self.reference.tape.replay(precision, given, bases[0], only=self.inputs.moves)
         read = {
             value: self.inputs.pairs[value].order.apply(moved.array(partner))
-            for value, partner in (*self.inputs.partners.items(), *self.inputs.exact.items())
+            for value, partner in self.inputs.read.items()
         }
         kept = {}
         if precision is None:

@@ -20,6 +20,7 @@ class CaseInputs:
         entering: the floating values that the reference's region reads.
         candidate_entering: those that the candidate's reads.
         exact: integers and booleans that the candidate's region reads, with the reference's.
+        host_made: constants that the candidate's region reads and the reference's computes.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class CaseInputs:
         read = candidate.boundary() if passed_on is None else (passed_on.candidate,)
         self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
         self.exact, self._exact_cut = self._exact_partners()
+        self.host_made = self._host_made()
 
     @cached_property
     def partners(self) -> dict[int, int]:
@@ -64,6 +66,11 @@ class CaseInputs:
         for value in self.entering:
             found.setdefault(_start(self._runs[0].array(value)), []).append(value)
         return found
+
+    @property
+    def read(self) -> dict[int, int]:
+        """All that the candidate's region is given, with the reference's values."""
+        return {**self.partners, **self.exact, **self.host_made}
 
     @property
     def partner_pairs(self) -> list[Pair]:
@@ -99,7 +106,16 @@ class CaseInputs:
         cut = (*self._cut, *self._exact_cut)
         walk = graph.backward(cut, lambda value, _: value not in starts)
         moves = {op.index for value, op in walk if op is not None and value not in starts}
-        return frozenset(moves).union(*self._links.values())
+        return frozenset(moves).union(*self._links.values(), self._made_by_the_host)
+
+    @property
+    def _made_by_the_host(self) -> frozenset[int]:
+        """The reference's operations that compute what the candidate's host did."""
+        inside = {op.index for op in self._regions[0].ops}
+        walk = self._regions[0].tape.graph.backward(
+            self.host_made.values(), lambda _, op: op.index in inside
+        )
+        return frozenset(op.index for _, op in walk if op is not None and op.index in inside)
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
@@ -113,6 +129,30 @@ class CaseInputs:
         reference = {tape.before_moves(value) for value in self.entering}
         candidate = {tape.before_moves(value) for value in self.partners.values()}
         return reference == candidate and len(self.partners) == len(self.candidate_entering)
+
+    def _host_made(self) -> dict[int, int]:
+        """Constants that the candidate's host made of values of the run, as a mask in NumPy.
+
+        The reference computes them in its region: on other inputs they are what it has there.
+        """
+        tapes, pairs = [region.tape for region in self._regions], self.pairs
+        inside = self._regions[0].made
+        read = dict.fromkeys(value for op in self._regions[1].ops for value in op.inputs)
+        found = {
+            value: pairs[value].reference
+            for value in read
+            if tapes[1].values[value].kind == "constant" and value in pairs
+        }
+        return {
+            value: partner
+            for value, partner in found.items()
+            if partner in inside and tapes[0].is_live(partner) and self._of_one_kind(partner, value)
+        }
+
+    def _of_one_kind(self, partner: int, value: int) -> bool:
+        """Whether both are numbers, or both masks or indices."""
+        arrays = self._runs[0].array(partner), self._runs[1].array(value)
+        return bool(arrays[0].dtype.kind == arrays[1].dtype.kind)
 
     def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
         """`exact`, and what either region starts from; both empty where they read others."""

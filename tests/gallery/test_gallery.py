@@ -32,14 +32,14 @@ def entries(clean: bool) -> list:
 @pytest.mark.parametrize("name", entries(clean=False))
 def test_the_fault_is_placed_explained_and_confirmed(name):
     outcome = check(ENTRIES[name], SEED)
-    assert outcome.detected, outcome.told
-    assert outcome.all_placed, outcome.told
-    assert outcome.all_causes, outcome.told
-    assert outcome.confirmed, outcome.told
-    assert not outcome.wrong, outcome.told
+    assert outcome.detected, outcome.stated
+    assert outcome.all_placed, outcome.stated
+    assert outcome.all_causes, outcome.stated
+    assert outcome.confirmed, outcome.stated
+    assert not outcome.wrong, outcome.stated
 
 
 @pytest.mark.parametrize("name", entries(clean=True))
 def test_the_clean_pair_is_no_divergence(name):
     outcome = check(ENTRIES[name], SEED)
-    assert outcome.verdict == "parity", outcome.told
+    assert outcome.verdict == "parity", outcome.stated

@@ -35,6 +35,7 @@ _ORDER = (
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "operations", "wiring", "rewired"),
+    *("indices", "repeated"),
 )
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._limits import EQUAL_VALUES
-from parity.diagnosis.causes._substitution import Inside, inside_candidate, varies
+from parity.diagnosis.causes._substitution import Form, Inside, inside_candidate, varies
 from parity.errors import ReplayError
+from parity.matching.axis_order import Order
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
-from parity.operations import BOUNDS
-from parity.tape import Op, Replay, Tape
+from parity.operations import BOUNDS, FILLED
+from parity.tape import Array, Op, Replay, Tape
 
 
 def twins(case: Case) -> str:
@@ -37,15 +40,15 @@ def twins(case: Case) -> str:
         own = {v for v in before if v in found.pairs and found.pairs[v].reference in alike}
         for side, one, others in ((reference.tape, pair.reference, alike), (tape, value, own)):
             for other in others - {one}:
-                if side.is_live(other) and not _is_next_to(side, one, other):
+                if side.is_live(other) and not _is_the_same(side, one, other):
                     name = named(side, other)
                     return f"what is read is equal to {name}: either may be meant"
     return ""
 
 
 def _depends_on(tape: Tape, value: int) -> set[int]:
-    """The model's inputs that a value is made of."""
-    walk = tape.graph.backward([value], lambda _, op: True)
+    """The model's inputs that a value is made of; of zeros like an input only the shape counts."""
+    walk = tape.graph.backward([value], lambda _, op: op.word not in FILLED)
     return {one for one, _ in walk if tape.values[one].kind == "input"}
 
 
@@ -115,16 +118,32 @@ def _is_lost(case: Case, value: int) -> bool:
     return np.array_equal(before, after)
 
 
+def _is_the_same(tape: Tape, value: int, other: int) -> bool:
+    """Whether equal values are one, and so on other inputs too: what shapes alone decide is."""
+    if _is_next_to(tape, value, other):
+        return True
+    return not _depends_on(tape, value) and not _depends_on(tape, other)
+
+
 def _is_next_to(tape: Tape, value: int, other: int) -> bool:
     """Whether one is the other moved, or what an operation gives of it alone, as a clip of none."""
     roots = tape.before_moves(value), tape.before_moves(other)
-    if roots[0] == roots[1]:
+    if roots[0] == roots[1] or _is_moved_from(tape, value, other):
         return True
     for op in filter(None, map(tape.producer, roots)):
         read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)}
         if len(read) == 1 and read & set(roots):
             return True
     return False
+
+
+def _is_moved_from(tape: Tape, value: int, other: int) -> bool:
+    """Whether one is the other but for moves, as a view of memory that was written beside it."""
+
+    def moved(of: int) -> set[int]:
+        return {one for one, _ in tape.graph.backward([of], lambda _, op: op.role == "move")}
+
+    return other in moved(value) or value in moved(other)
 
 
 def named_apart(tape: Tape, run: Replay, first: int, second: int) -> tuple[str, str]:
@@ -166,6 +185,77 @@ def named(tape: Tape, value: int) -> str:
     value = tape.before_moves(value)
     op = tape.producer(value)
     if op is None:
-        return f"the input {tape.values[value].name!r}"
+        of = tape.values[value]
+        what = "the input" if of.kind == "input" else f"the {of.kind}"
+        return f"{what} {of.name!r}" if of.name else "a constant"
     where = op.site.layer or op.site.source.rsplit("/", 1)[-1]
     return f"the result of {op.kind}" + (f" ({where})" if where else "")
+
+
+def ways_to_lie(case: Case, value: int, other: int) -> list[Form]:
+    """How another value of the reference's may stand in a value's place.
+
+    As it lies in the reference, and as the candidate reads it, where that is laid otherwise: the
+    features of tokens that one side has as rows and the other as columns.
+    """
+    values = case.reference.tape.values
+    shape = values[value].shape
+    found: dict[bytes, Form] = {}
+    index = np.arange(values[other].size).reshape(values[other].shape)
+    forms: list[Form] = [partial(_shaped, shape=shape)]
+    pairs = case.inputs.pairs
+    for read, partner in (*case.partners.items(), *case.inputs.exact.items()):
+        if partner == other and read in pairs:
+            forms += (
+                partial(_as_read, order=pairs[read].order, back=back, shape=shape)
+                for back in _orders_of(case, value, pairs[read].order.shape)
+            )
+    for form in forms:
+        with contextlib.suppress(ReplayError, ValueError):
+            found.setdefault(form(index).tobytes(), form)
+    return list(found.values())
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    return array.reshape(shape)
+
+
+def _as_read(array: Array, order: Order, back: Order, shape: tuple[int, ...]) -> Array:
+    return back.revert(order.apply(array), shape)
+
+
+def _orders_of(case: Case, value: int, shape: tuple[int, ...]) -> Iterator[Order]:
+    """The orders in which the reference's value lies in the candidate, as one of a shape."""
+    values, wanted = case.reference.tape.values, case.reference.tape.values[value].shape
+    if case.order is not None and case.candidate.value.shape == shape:
+        if case.reference.value.shape == wanted:
+            yield case.order
+    for pair in case.inputs.partner_pairs:
+        if pair.order.shape == shape and values[pair.reference].shape == wanted:
+            yield pair.order
+
+
+def put_there(case: Case, other: int) -> str:
+    """Why a value may be read as it should be: a repair for another reader put it there."""
+    for value, partner in case.partners.items():
+        if partner == other and value in case.repaired.injected:
+            return f"the repair of what comes before put {named(case.reference.tape, other)} there"
+    return ""
+
+
+def substituted_apart(case: Case, first: int, second: int) -> bool:
+    """Whether two earlier repairs substituted the values: a swap may be one of those.
+
+    What is made of a repaired value and of others besides is no longer what was substituted.
+    """
+    tape, injected = case.repaired.side.tape, case.repaired.injected
+
+    def goes_on(at: int, op: Op) -> bool:
+        return at not in injected and sum(map(tape.is_live, set(op.inputs))) == 1
+
+    made = [
+        {at for at, _ in tape.graph.backward([value], goes_on)} & {*injected}
+        for value, partner in case.partners.items()
+        if partner in (first, second)
+    ]
+    return len(made) == 2 and all(made) and made[0].isdisjoint(made[1])

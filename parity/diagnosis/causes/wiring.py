@@ -10,11 +10,17 @@ from functools import partial
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
-from parity.diagnosis.causes._sources import named, named_apart, twins
+from parity.diagnosis.causes._sources import (
+    named_apart,
+    put_there,
+    substituted_apart,
+    twins,
+    ways_to_lie,
+)
 from parity.diagnosis.causes._substitution import Inside, inside_reference, with_value
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
-from parity.tape import Array, Op, Tape
+from parity.tape import Array, Tape
 
 
 @cause("wrong-source", tier=2)
@@ -31,37 +37,36 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
 
 
 def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
-    for value, other in itertools.islice(_others_read(case, reference), SOURCES_TRIED):
+    for value, other in _others_read(case, reference):
         right, wrong = _names(case, value, other)
-        yield Explanation(
-            "wrong-source",
-            f"the values of {wrong} are read; the reference reads {right}",
-            with_value(case, value, partial(_shaped, shape=reference.array(value).shape), other),
-            parameters={"source": (right, wrong)},
-            unproved=_put_there(case, other),
-            cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
-        )
-
-
-def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
-    return array.reshape(shape)
-
-
-def _put_there(case: Case, other: int) -> str:
-    """Why a value may be read as it should be: a repair for another reader put it there."""
-    for value, partner in case.partners.items():
-        if partner == other and value in case.repaired.injected:
-            return f"the repair of what comes before put {_name(case, other)} there"
-    return ""
+        for laid in ways_to_lie(case, value, other):
+            yield Explanation(
+                "wrong-source",
+                f"the values of {wrong} are read; the reference reads {right}",
+                with_value(case, value, laid, other),
+                parameters={"source": (right, wrong)},
+                unproved=put_there(case, other),
+                cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
+            )
 
 
 def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
-    """The reference's values, and other inputs of their size that they are not made of."""
+    """The reference's values, and other inputs of their size that they are not made of.
+
+    Those that the candidate's region reads alone come first: a long sum has many pairs of terms.
+    """
+    shared = {*reference.entering}
+    read = dict.fromkeys((*case.partners.values(), *reference.entering))
+    own = tuple(other for other in read if other not in shared)
+    for others in (own, tuple(other for other in read if other in shared)):
+        yield from itertools.islice(_pairs_of(case, reference, others), SOURCES_TRIED)
+
+
+def _pairs_of(case: Case, reference: Inside, others: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     tape = case.reference.tape
-    read = tuple(dict.fromkeys((*case.partners.values(), *reference.entering)))
-    for value in reference.values:
+    for value in reference.values if others else ():
         sources = reference.sources(value)
-        for other in read:
+        for other in others:
             if other == value or tape.values[other].size != reference.array(value).size:
                 continue
             maker = tape.producer(other)
@@ -82,7 +87,7 @@ def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
     for first, second in itertools.combinations(reference.entering[:INPUTS_EXCHANGED], 2):
         if reference.array(first).shape != reference.array(second).shape:
             continue
-        if _substituted_apart(case, first, second):
+        if substituted_apart(case, first, second):
             continue
         names = _names(case, first, second)
         yield Explanation(
@@ -99,29 +104,6 @@ def _with_exchanged(case: Case, first: int, second: int, trial: Trial) -> Array:
     return case.run_reference(trial.given, {first: b, second: a})
 
 
-def _substituted_apart(case: Case, first: int, second: int) -> bool:
-    """Whether two earlier repairs substituted the values: a swap may be one of those.
-
-    What is made of a repaired value and of others besides is no longer what was substituted.
-    """
-    tape, injected = case.repaired.side.tape, case.repaired.injected
-
-    def goes_on(at: int, op: Op) -> bool:
-        return at not in injected and sum(map(tape.is_live, set(op.inputs))) == 1
-
-    made = [
-        {at for at, _ in tape.graph.backward([value], goes_on)} & {*injected}
-        for value, partner in case.partners.items()
-        if partner in (first, second)
-    ]
-    return len(made) == 2 and all(made) and made[0].isdisjoint(made[1])
-
-
 def _names(case: Case, first: int, second: int) -> tuple[str, str]:
     """Two values of the reference in words, so that they can be distinguished."""
     return named_apart(case.reference.tape, case.repaired.reference.run, first, second)
-
-
-def _name(case: Case, value: int) -> str:
-    """A value of the reference in words: its name, or what made it and where."""
-    return named(case.reference.tape, value)
