@@ -27,7 +27,8 @@ from parity.tape import Array, Op
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *("softmax", "softmax_within", "reduction", "dueling", "distributional"),
+    *("softmax", "softmax_within", "reduction", "reductions_together", "mean_divisor"),
+    *("dueling", "distributional"),
     *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights"),
