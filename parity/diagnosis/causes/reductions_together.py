@@ -27,7 +27,6 @@ from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
 
-
 _Other = tuple[int, int, Form]  # a value, what it is a reduction of, and another reduction of that
 
 
@@ -86,7 +85,7 @@ def _over_other_axes(
         now = in_candidate_layout(case, source, axes)
         yield Explanation(
             "reduction-axis",
-            f"{' and '.join(kinds)} over axis {now}; the reference takes them over axis {was}{same}",
+            f"{' and '.join(kinds)} over axis {now}; the reference's are over axis {was}{same}",
             _predicting(case, [_other(one, one.kind, axes) for one in alike], stay),
             parameters={"axis": (was, now)},
             cost=PLAIN_REDUCTION,
