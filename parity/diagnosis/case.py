@@ -122,8 +122,8 @@ class Case:
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
         """The inputs, drawn anew, by the ids of a trial's `given`; integers stay.
 
-        Values that are equal, as x and 1 * x, are one: they get one draw. What no input reaches, as
-        a state of zeros and what is made of it, is the same on all inputs.
+        Values that are equal, as x and 1 * x, are one, also with axes of length 1: they get one
+        draw. What no input reaches, as a state of zeros, is the same on all inputs.
         """
         given: dict[int, Array] = {}
         drawn: list[tuple[Array, Array]] = []
@@ -132,8 +132,9 @@ class Case:
             given[root] = array
             if array.dtype.kind != "f" or not self.reference.tape.is_live(root):
                 continue
-            found = next((new for old, new in drawn if same_value(old, array)), None)
-            given[root] = draw(array) if found is None else found
+            alike = (new for old, new in drawn if same_value(old.squeeze(), array.squeeze()))
+            found = next(alike, None)
+            given[root] = draw(array) if found is None else found.reshape(array.shape)
             drawn.append((array, given[root]))
         return given
 

@@ -122,6 +122,10 @@ _TAKING = {
     "max": {"max", "argmax", "max_pool", "adaptive_max_pool", "min_and_max"},
     "min": {"min", "argmin", "min_and_max"},
 }
+# Any operation that leaves out the axes that it works along.
+REDUCING = frozenset().union(*_TAKING.values()) - {"einsum", "max_pool", "adaptive_max_pool"} | {
+    *("variance", "standard_deviation", "product", "norm")
+}
 
 
 def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
