@@ -35,7 +35,16 @@ _ORDER = (
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
-    *("distribution", "logits", "precision", "operations", "moves", "wiring", "rewired"),
+    *(
+        "distribution",
+        "logits",
+        "precision",
+        "operations",
+        "moves",
+        "wiring",
+        "rewired",
+        "exchanged_steps",
+    ),
 )
 
 

@@ -84,6 +84,7 @@ OPS_OF_AN_AFFINE = 2  # behind a norm that may be its scale and offset
 OPS_OF_A_PREPARATION = 4  # between an input and what is made of it beforehand
 OPS_TO_A_BLOCK = 8  # from a gate to the block that it is cut from
 OPS_TO_A_PRODUCT = 12  # from scores to the product that gives them
+OPS_BEHIND_A_STEP = 3  # that may come before it: a product, its bias and a bound
 OPS_TO_A_COUNT = 6  # from a divisor to the sum that it is, with bounds and casts on the way
 OPS_BEFORE_A_REGION = 6  # that show what it works on
 OPS_TO_A_CONVOLUTION = 24  # that says what the axes of a value are
