@@ -43,9 +43,10 @@ def _read(view: RegionView) -> set[int]:
 
 
 def exchanged(array: Array, random: np.random.Generator) -> Array:
-    """As many ones in each row, at other places: none of them is all zeros that was not."""
+    """As many ones in each row, at other places: none is all zeros that was not; else in all."""
     longer = [axis for axis, length in enumerate(array.shape) if length > 1]
-    return random.permuted(array, axis=longer[-1])
+    made = random.permuted(array, axis=longer[-1])
+    return made if (made != array).any() else random.permuted(array.ravel()).reshape(array.shape)
 
 
 def is_flags(array: Array) -> bool:

@@ -26,7 +26,7 @@ def test_a_shift_by_a_step(turned) -> None:
     models = lambda x: weighed(x, True), lambda x: weighed(x, False)  # noqa: E731
     report = compare(*(models[::-1] if turned else models), inputs=STEPS)
     assert kinds(report) == ["op-extra" if turned else "op-missing"]
-    assert "a shift to 1 step later along axis 1" in summaries(report)
+    assert "a shift 1 step later along axis 1" in summaries(report)
     assert "test_moves_left_out.py" in summaries(report)
 
 

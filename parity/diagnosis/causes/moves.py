@@ -19,7 +19,7 @@ from parity.diagnosis.causes._limits import (
 from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import twins
-from parity.diagnosis.causes._substitution import Form, Substituted, alone
+from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op, Tape
@@ -64,7 +64,7 @@ def _with(side: CaseSide, value: int, source: int) -> Substituted:
 
     def run(trial: Trial, change: Form) -> Array:
         (array,) = side.values(trial.given, (source,))
-        return side.run(trial.given, {value: change(alone(array))})
+        return side.run(trial.given, {value: change(array)})
 
     return Substituted(run)
 
@@ -76,15 +76,15 @@ def _bypassed(side: CaseSide) -> Iterator[tuple[int, int, list[Op]]]:
     for op in side.view.ops:
         for value in op.outputs if op.role == "move" else ():
             chain: list[Op] = []
-            at = value
             for maker in _makers(tape, value):
                 if maker.index not in inside:
                     break
                 chain.insert(0, maker)
                 (at,) = (one for one in maker.inputs if tape.is_live(one))
-                if tape.values[at].shape == tape.values[value].shape:
+                moves_some = any(one.word not in _IN_ORDER for one in chain)
+                if moves_some and tape.values[at].shape == tape.values[value].shape:
                     found.append((value, at, [*chain]))
-    return iter(sorted((one for one in found if _moves_some(*one)), key=lambda one: len(one[2])))
+    return iter(sorted(found, key=lambda one: len(one[2])))
 
 
 def _makers(tape: Tape, value: int) -> Iterator[Op]:
@@ -96,10 +96,6 @@ def _makers(tape: Tape, value: int) -> Iterator[Op]:
             return
         yield op
         op = tape.producer(live[0])
-
-
-def _moves_some(value: int, source: int, ops: list[Op]) -> bool:
-    return any(op.word not in _IN_ORDER for op in ops)
 
 
 def _selections(side: CaseSide) -> Iterator[tuple[int, int, list[Op]]]:
@@ -116,7 +112,8 @@ def _selections(side: CaseSide) -> Iterator[tuple[int, int, list[Op]]]:
         (axis,) = cut
         left = made[:axis] + made[axis + 1 :], made[:axis] + (1,) + made[axis + 1 :]
         readers = [one for one in side.view.ops if value in one.inputs]
-        if all(one.word in REDUCING and _shape(tape, one) in left for one in readers):
+        reduced = (one.word in REDUCING and _shape(tape, one) in left for one in readers)
+        if readers and all(reduced):
             yield value, source, [op]
 
 
@@ -141,7 +138,7 @@ def _in_words(side: CaseSide, value: int, source: int) -> str:
                 ):
                     steps = f"{places} step{'s' if places > 1 else ''}"
                     where = "later" if later else "earlier"
-                    return f"a shift to {steps} {where} along axis {axis}"
+                    return f"a shift {steps} {where} along axis {axis}"
     return "a move of elements"
 
 

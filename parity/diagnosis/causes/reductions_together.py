@@ -97,7 +97,7 @@ def _with_kept_axes(case: Case, inside: Inside, one: Reduction) -> Reduction:
     tape, start = inside.view.tape, inside.view.tape.before_moves(one.source)
     ends = [one.value]
     for op in inside.view.ops:
-        if op.role == "move" and op.inputs[0] == ends[-1] and len(op.outputs) == 1:
+        if op.role == "move" and op.inputs[:1] == (ends[-1],) and len(op.outputs) == 1:
             ends.append(op.outputs[0])
     for source, value in itertools.product((*inside.entering, *case.roots), reversed(ends)):
         x, made = inside.array(source), inside.array(value)
