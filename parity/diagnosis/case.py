@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from parity.diagnosis import limits
+from parity.diagnosis import flags, limits
 from parity.diagnosis.case_inputs import CaseInputs, same_value
 from parity.diagnosis.region import Mismatch, Region
 from parity.diagnosis.trial import DRAWS, LAST_DRAWS, Trial, exchanged
@@ -96,6 +97,16 @@ class Case:
             view.tape.is_baked(op) for view in (self.reference, self.candidate) for op in view.ops
         )
 
+    def is_generated(self, trial: Trial) -> bool:
+        """Whether a trial has other inputs than the user's; other flags, where there are flags."""
+        chosen = {root: trial.given[root] for root in self._flags} or trial.given
+        return trial.number > 0 and replace(trial, given=chosen).differs_from(self.first)
+
+    @cached_property
+    def _flags(self) -> frozenset[int]:
+        arrays = {root: self._bases[0].array(root) for root in self.roots}
+        return flags.compared(self.reference, self.candidate, self.partners, arrays)
+
     def _make(self, number: int) -> Trial | None:
         if not number:
             return self.probe({root: self._bases[0].array(root) for root in self.roots})
@@ -104,26 +115,28 @@ class Case:
         random = np.random.default_rng(number)
         draw = (*DRAWS, *LAST_DRAWS)[number - 1]
         given = self.redrawn(lambda array: draw(array, random))
+        given.update((root, self._bases[0].array(root)) for root in self._flags)
         exact = {
             root: exchanged(given[root], random)
             for root in given
             if given[root].dtype.kind in "biu"
         }
+        exact.update((root, flags.exchanged(given[root], random)) for root in self._flags)
         # the first keeps them, as do those that an operation does not take otherwise
         for tried in ({**given, **exact}, given) if number > 1 and exact else (given,):
             try:
                 trial = self.probe(tried, number)
             except ReplayError:  # outside what an operation takes, as a negative scale
                 continue
-            if _as_finite(trial, self.first):
+            if _as_finite(trial, self.first, bool(self._flags)):
                 return trial
         return None
 
     def redrawn(self, draw: Callable[[Array], Array]) -> dict[int, Array]:
         """The inputs, drawn anew, by the ids of a trial's `given`; integers stay.
 
-        Values that are equal, as x and 1 * x, are one: they get one draw. What no input reaches, as
-        a state of zeros and what is made of it, is the same on all inputs.
+        Values that are equal, as x and 1 * x, are one, also with axes of length 1: they get one
+        draw. What no input reaches, as a state of zeros, is the same on all inputs.
         """
         given: dict[int, Array] = {}
         drawn: list[tuple[Array, Array]] = []
@@ -132,8 +145,9 @@ class Case:
             given[root] = array
             if array.dtype.kind != "f" or not self.reference.tape.is_live(root):
                 continue
-            found = next((new for old, new in drawn if same_value(old, array)), None)
-            given[root] = draw(array) if found is None else found
+            alike = (new for old, new in drawn if same_value(old.squeeze(), array.squeeze()))
+            found = next(alike, None)
+            given[root] = draw(array) if found is None else found.reshape(array.shape)
             drawn.append((array, given[root]))
         return given
 
@@ -350,13 +364,18 @@ def axes_along(lay: Callable[[Array], Array], shape: Sequence[int], axis: int) -
     return [i for i in range(laid.ndim) if (np.diff(laid, axis=i) != 0).any()]
 
 
-def _as_finite(trial: Trial, first: Trial) -> bool:
-    """Whether a generated trial is finite wherever the user's is: masks may hold infinity."""
+def _as_finite(trial: Trial, first: Trial, hides_others: bool) -> bool:
+    """Whether a generated trial is finite wherever the user's is: masks may hold infinity.
+
+    Args:
+        hides_others: whether a mask of other flags may hold it elsewhere.
+    """
     sides = (trial.reference, first.reference), (trial.candidate, first.candidate)
-    return all(
-        bool((np.isfinite(new) | ~np.isfinite(old)).all()) and not np.isnan(new).any()
-        for new, old in sides
-    )
+    for new, old in sides:
+        hidden = np.isneginf(new) if hides_others and np.isneginf(old).any() else False
+        if np.isnan(new).any() or not (np.isfinite(new) | hidden | ~np.isfinite(old)).all():
+            return False
+    return True
 
 
 def _as_floats(array: Array) -> Array:

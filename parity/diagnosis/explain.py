@@ -208,7 +208,7 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
         # what is NaN or infinite throughout proves nothing
         shows = trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())
         shown = shown or shows
-        generated = generated or (shows and trial.number > 0 and trial.differs_from(case.first))
+        generated = generated or (shows and case.is_generated(trial))
     if not shown or not _is_read(case, proposed):
         return Closest(proposed, 0.0)
     return Explained(proposed, case, after, tried, unproved=_unproved(case, proposed, generated))

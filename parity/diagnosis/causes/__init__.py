@@ -27,15 +27,16 @@ from parity.tape import Array, Op
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
-    *("softmax", "softmax_within", "reduction", "dueling", "distributional"),
+    *("softmax", "softmax_within", "reduction", "reductions_together", "mean_divisor"),
+    *("dueling", "distributional"),
     *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
-    *("distribution", "logits", "precision", "operations", "wiring", "rewired"),
-    *("indices", "repeated"),
+    *("distribution", "logits", "precision", "operations", "moves", "wiring", "rewired"),
+    *("exchanged_steps", "indices", "repeated"),
 )
 
 

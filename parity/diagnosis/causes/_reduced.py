@@ -90,10 +90,23 @@ def reductions(inside: Inside) -> Iterator[Reduction]:
     found = set()
     for value, source in inside.derived():
         made, x = inside.array(value), inside.array(source)
-        reduced = _reduction(x, made) if value not in found else None
+        reduced = reduced_by(x, made) if value not in found else None
         if reduced is not None and _chooses(inside.view, reduced[0], source, value):
             found.add(value)
             yield Reduction(source, value, *reduced, keeps=made.ndim == x.ndim > 0)
+
+
+def reducing(inside: Inside) -> Iterator[Reduction]:
+    """The reductions that one operation of a region computes."""
+    for op in inside.view.ops:
+        ways = [kind for kind, words in _TAKING.items() if op.word in words]
+        if op.static or not ways:
+            continue
+        source, value = op.inputs[0], op.outputs[0]
+        x, made = inside.array(source), inside.array(value)
+        found = reduced_by(x, made)
+        if found is not None and found[0] in ways:
+            yield Reduction(source, value, *found, keeps=made.ndim == x.ndim > 0)
 
 
 # of the greatest and the least: one that is looked up may be either by chance
@@ -108,6 +121,10 @@ _TAKING = {
     "sum": {"sum", "log_sum_exp", "einsum"},
     "max": {"max", "argmax", "max_pool", "adaptive_max_pool", "min_and_max"},
     "min": {"min", "argmin", "min_and_max"},
+}
+# Any operation that leaves out the axes that it works along.
+REDUCING = frozenset().union(*_TAKING.values()) - {"einsum", "max_pool", "adaptive_max_pool"} | {
+    *("variance", "standard_deviation", "product", "norm")
 }
 
 
@@ -127,7 +144,8 @@ def _chooses(view: RegionView, kind: str, source: int, value: int) -> bool:
     return not words.isdisjoint(_CHOOSING[kind] | _BOTH) or (alone and f"arg{kind}" in words)
 
 
-def _reduction(x: Array, made: Array) -> tuple[str, Axes] | None:
+def reduced_by(x: Array, made: Array) -> tuple[str, Axes] | None:
+    """The kind and the axes by which an array is another one reduced."""
     if not made.size or x.size <= made.size or x.size % made.size or x.dtype.kind != "f":
         return None
     for axes in subsets(x.ndim):

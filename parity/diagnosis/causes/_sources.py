@@ -83,6 +83,8 @@ def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[st
         if op.role != "compute" or len(set(live)) < least:
             continue
         made = inside.array(op.outputs[0])
+        if made.dtype.kind == "b":
+            continue  # flags, of numbers that were flags before
         for value in live:
             array = inside.array(value)
             if array.shape == made.shape and varies(made) and residual(array, made) <= SAME:

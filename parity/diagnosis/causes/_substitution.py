@@ -23,6 +23,7 @@ from parity.diagnosis.causes._limits import (
     VALUES_TRIED,
 )
 from parity.diagnosis.causes._sides import CaseSide, sides
+from parity.diagnosis.flags import is_flags
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
@@ -126,6 +127,8 @@ def _off(array: Array, sign: float) -> Array:
     """Other values: all of them larger, or all smaller, by about their size."""
     if array.dtype.kind != "f":
         return ~array if array.dtype.kind == "b" else array + int(sign)
+    if is_flags(array):
+        return array + 2 * sign  # a comparison sees each of them on its other side
     finite = array[np.isfinite(array)]
     size = float(np.sqrt(np.mean(finite * finite))) if finite.size else 1.0
     return array + sign * (size or 1.0) * np.random.default_rng(0).uniform(0.5, 1.5, array.shape)

@@ -6,20 +6,25 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import other_scale
-from parity.diagnosis.causes._limits import HUGE_INPUT, TINY_INPUT
+from parity.diagnosis.causes._limits import HUGE_INPUT, OPS_OF_A_NORM, TINY_INPUT
 from parity.diagnosis.causes._substitution import Axes, subsets
 from parity.diagnosis.causes.norm import edit_of, in_words
 from parity.diagnosis.normalisation import plain, same
 from parity.diagnosis.trial import Trial
-from parity.tape import Array
+from parity.operations import DIVISIONS, MULTIPLICATIONS, SUBTRACTIONS
+from parity.tape import Array, Tape
 
 _POWERS = (-0.5, 0.5, 1.0, -1.0)
+_ROUNDING = 1e-9 * TINY_INPUT**2  # of the variance of tiny inputs: no epsilon
+_ROOTS = frozenset(("sqrt", "rsqrt", "power"))
+_KINDS = {"centred": "norm-not-centered", "ddof": "variance-ddof", "epsilon": "norm-epsilon"}
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,16 @@ class _Spread:
         return 1 if count > 1 and same(self.factor, count / (count - 1)) else None
 
 
-@cause("norm-epsilon", "variance-ddof")
+@cause("norm-epsilon", "variance-ddof", "norm-not-centered")
 def spread(case: Case) -> Iterator[Explanation]:
     """The deviation inside a normalisation, or its reciprocal, with another epsilon or another n.
 
-    Looks like: what is normalised is off by a little, most where inputs are small.
+    Or it is taken around zero and not around the mean, or the other way round.
+
+    Looks like: what is normalised is off by a little, most where inputs are small; or most where
+        their mean is far from zero.
     Proof: both sides are (k * variance + epsilon) to one power, as their responses to huge and
-        tiny inputs show; with one number changed the reference's formula gives the candidate's
+        tiny inputs show; with one thing changed the reference's formula gives the candidate's
         value, and unchanged the reference's.
     """
     first = case.first
@@ -75,12 +83,17 @@ def spread(case: Case) -> Iterator[Explanation]:
 
 
 def _between(case: Case, reference: _Spread, candidate: _Spread, count: int) -> Explanation | None:
-    if (reference.power, reference.centred) != (candidate.power, candidate.centred):
+    if reference.power != candidate.power:
         return None
-    parameters = {
+    parameters: dict[str, tuple[Any, Any]] = {
+        "centred": (reference.centred, candidate.centred),
         "ddof": (reference.ddof(count), candidate.ddof(count)),
         "epsilon": (reference.epsilon, candidate.epsilon),
     }
+    if reference.centred == candidate.centred:
+        del parameters["centred"]
+    elif not _scales(case):
+        return None  # a spread that is looked at for itself is no part of a norm
     if same(reference.factor, candidate.factor):
         del parameters["ddof"]
     elif None in parameters["ddof"]:
@@ -90,7 +103,7 @@ def _between(case: Case, reference: _Spread, candidate: _Spread, count: int) -> 
     if not parameters:
         return None
     return Explanation(
-        "variance-ddof" if "ddof" in parameters else "norm-epsilon",
+        next(kind for name, kind in _KINDS.items() if name in parameters),
         f"a variance with {in_words(parameters)}",
         candidate,
         reference,
@@ -99,6 +112,26 @@ def _between(case: Case, reference: _Spread, candidate: _Spread, count: int) -> 
         cost=len(parameters) - 1,
         unproved=other_scale(case.candidate, candidate.epsilon) if "epsilon" in parameters else "",
     )
+
+
+def _scales(case: Case) -> bool:
+    """Whether the reference divides what it takes the spread of by its root."""
+    view = case.reference
+    tape, behind = view.tape, view.readers(OPS_OF_A_NORM)
+    roots = {op.word for op in (*view.ops, *behind)} & _ROOTS
+    ends = {tape.before_moves(value) for value in case.entering}
+    own = {tape.before_moves(one) for value in case.entering for one in _less_its_mean(tape, value)}
+    return bool(roots) and any(
+        op.word in MULTIPLICATIONS | DIVISIONS
+        and any(tape.before_moves(value) in ends | own for value in op.inputs)
+        for op in behind
+    )
+
+
+def _less_its_mean(tape: Tape, value: int) -> list[int]:
+    """What a norm multiplies besides its input: the input less something."""
+    readers = (tape.ops[index] for index in tape.consumers[value])
+    return [one for op in readers if op.word in SUBTRACTIONS for one in op.outputs]
 
 
 def _spread(case: Case, side: int, axes: Axes) -> _Spread | None:
@@ -117,6 +150,7 @@ def _spread(case: Case, side: int, axes: Axes) -> _Spread | None:
             ratios = far[0] / far[1]
             epsilons = near[0] - ratios.mean() * near[1]
         if np.isfinite([ratios, epsilons]).all() and same(ratios, ratios.mean()):
-            epsilon = plain(max(0.0, float(epsilons.mean())))
+            least = float(epsilons.mean())
+            epsilon = plain(least) if least > _ROUNDING else 0.0
             return replace(found, factor=float(ratios.mean()), epsilon=epsilon)
     return None
