@@ -34,7 +34,7 @@ _ORDER = (
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
-    *("distribution", "logits", "precision", "operations", "wiring", "rewired"),
+    *("distribution", "logits", "precision", "rows", "operations", "wiring", "rewired"),
 )
 
 
