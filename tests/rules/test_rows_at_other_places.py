@@ -87,14 +87,15 @@ def test_a_mask_that_one_side_reads_as_numbers_is_the_other_sides():
 
     def numbers(x):
         bias = table[apart + 4].permute(2, 0, 1)[None]
-        keep = (x != 0).float()[:, None, None]
-        scores = bias + (1 - keep) * -1e9
-        return torch.softmax(scores, -1) @ values[x][:, None]
+        keep = (x != 0).float()
+        scores = bias + (1 - keep[:, None, None]) * -1e9
+        return (torch.softmax(scores, -1) @ values[x][:, None]) * keep[:, None, :, None]
 
     def masked(x):
         bias = table[4 - apart].permute(2, 0, 1)[None]
-        scores = bias.masked_fill((x == 0)[:, None, None], -1e9)
-        return torch.softmax(scores, -1) @ values[x][:, None]
+        keep = x != 0
+        scores = bias.masked_fill(~keep[:, None, None], -1e9)
+        return (torch.softmax(scores, -1) @ values[x][:, None]) * keep[:, None, :, None]
 
     found = cause(numbers, masked, draw.integers(0, 3, (4, 5)))
     assert (found.kind, found.confirmed) == ("axis-order", True)

@@ -30,7 +30,7 @@ _ORDER = (
     *("softmax", "softmax_within", "reduction", "dueling", "distributional"),
     *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
-    *("activation", "activation_within", "biases", "weights"),
+    *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),

@@ -65,6 +65,7 @@ PARTS_JOINED = 8  # more are an order of channels
 OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
 ROLLS_TRIED = 4  # places of the first number, should others be equal to it
 ROWS_COMPARED = 1 << 22  # numbers of a value, to find the places of its rows
+OTHER_LAYERS_TRIED = 48  # in the place of a region's: each costs a replay
 SPLITS_TRIED = 24  # of an axis
 CHANGES_TRIED = 64  # sets of weights that may differ
 LAYOUTS_TRIED = 24  # of one weight
