@@ -219,6 +219,21 @@ def onnx_lstm_order(random: np.random.Generator) -> Pair:
     return between.pair("torch", torch_layer(nn.LSTM, w), "chainer", candidate)
 
 
+@fault(
+    "torch-lstm-as-chainer-documents-it",
+    "gate-order",
+    family="recurrent",
+    layers=[("middle/link", "middle.layer")],
+    parameters=[{"order": ((0, 1, 2, 3), (0, 1, 3, 2))}],
+)
+def torch_lstm_as_chainer_documents_it(random: np.random.Generator) -> Pair:
+    """Chainer's links hold each gate by itself: input, forget, cell, output."""
+    between = dense(random, steps=True)
+    w = weights(random, LSTM, between.width)
+    wrong = torch_layer(nn.LSTM, w.ordered((0, 1, 3, 2)))
+    return between.pair("chainer", chainer_lstm(w), "torch", wrong)
+
+
 @fault("gru-cell-gates-swapped", "gate-order", family="recurrent")
 def gru_cell_gates_swapped(random: np.random.Generator) -> Pair:
     """One cell, one step; written out in both."""
