@@ -162,8 +162,12 @@ class CaseInputs:
             for region, run in zip(self._regions, self._runs, strict=True)
         )
         found = {v: self.pairs[v].reference for v in read if v in self.pairs}
-        roots = [{tape.before_moves(v) for v in side} for side in (known, found.values())]
-        if len(found) < len(read) or roots[0] != roots[1]:
+        sides = (known, found.values(), self.entering, self.partners.values())
+        roots = [{tape.before_moves(v) for v in side} for side in sides]
+        # what one side reads as integers the other may read as the numbers that they are cast to
+        if len(found) < len(read) or not roots[0] <= roots[1] | roots[3]:
+            return {}, ()
+        if not roots[1] <= roots[0] | roots[2]:
             return {}, ()
         return found, tuple(dict.fromkeys((*known, *found.values())))
 

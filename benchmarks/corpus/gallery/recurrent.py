@@ -219,6 +219,35 @@ def onnx_lstm_order(random: np.random.Generator) -> Pair:
     return between.pair("torch", torch_layer(nn.LSTM, w), "chainer", candidate)
 
 
+@fault(
+    "torch-lstm-as-chainer-documents-it",
+    "gate-order",
+    family="recurrent",
+    layers=[("middle/link", "middle.layer")],
+    parameters=[{"order": ((0, 1, 2, 3), (0, 1, 3, 2))}],
+)
+def torch_lstm_as_chainer_documents_it(random: np.random.Generator) -> Pair:
+    """Chainer's links hold each gate by itself: input, forget, cell, output."""
+    between = dense(random, steps=True)
+    w = weights(random, LSTM, between.width)
+    wrong = torch_layer(nn.LSTM, w.ordered((0, 1, 3, 2)))
+    return between.pair("chainer", chainer_lstm(w), "torch", wrong)
+
+
+@fault(
+    "torch-lstm-over-the-batch",
+    "recurrence-axis",
+    family="recurrent",
+    layers=[(LSTMS[1], "middle.layer")],
+)
+def torch_lstm_over_the_batch(random: np.random.Generator) -> Pair:
+    """Without `batch_first` the samples are the steps."""
+    between = dense(random, steps=True)
+    w = weights(random, LSTM, between.width, one_bias=True)
+    wrong = States(with_state(nn.LSTM(w.units, w.units), **torch_arrays(w)))
+    return between.pair("keras", keras_lstm(w), "torch", wrong)
+
+
 @fault("gru-cell-gates-swapped", "gate-order", family="recurrent")
 def gru_cell_gates_swapped(random: np.random.Generator) -> Pair:
     """One cell, one step; written out in both."""

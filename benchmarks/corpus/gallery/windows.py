@@ -423,6 +423,37 @@ def dilation_two_for_three(random: np.random.Generator) -> Pair:
     return images(("chainer", Reference()), ("keras", candidate), n.x)
 
 
+@fault(
+    "depthwise-dilated-further",
+    "dilation",
+    family="spatial",
+    parameters=[{"dilation": ((2,), (4,))}],
+)
+def depthwise_dilated_further(random: np.random.Generator) -> Pair:
+    """TensorFlow puts what lies between into the batch: no operation states the dilation."""
+    batch, features, hidden = sizes(random, 3, 6, 12)
+    mix, kernel = normal(random, hidden, features, 1), normal(random, hidden, 1, 3)
+    out = normal(random, hidden, features)
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(F.conv1d(x.mT, t(mix)))
+        h = F.conv1d(  # depthwise-dilated-further: reference
+            h, t(kernel), padding=2, dilation=2, groups=hidden
+        )
+        return torch.sin(h).mT @ t(out)
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        h = tf.tanh(x @ mix[..., 0].T)[:, None]
+        laid = kernel.transpose(2, 0, 1)[None]
+        h = tf.nn.depthwise_conv2d(  # depthwise-dilated-further: candidate
+            h, laid, [1, 1, 1, 1], "SAME", dilations=[1, 4]
+        )
+        return tf.sin(h[:, 0]) @ out
+
+    x = normal(random, batch, 24, features)
+    return Pair(Side("torch", reference), Side("tensorflow", candidate), (x,))
+
+
 @fault("dilated-in-time-on-one-side", "dilation", family="spatial", layers=[("conv", "1")])
 def dilated_in_time_on_one_side(random: np.random.Generator) -> Pair:
     batch, steps, features, hidden = sizes(random, 4, 6, 12)

@@ -31,11 +31,11 @@ _ORDER = (
     *("dueling", "distributional"),
     *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
-    *("activation", "activation_within", "biases", "weights"),
+    *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
-    *("distribution", "logits", "precision", "operations", "moves", "wiring", "rewired"),
+    *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
     *("exchanged_steps", "indices", "repeated"),
 )
 

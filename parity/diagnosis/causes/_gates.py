@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -112,23 +114,37 @@ def packings(
 
 
 def _in_leaves_of_their_own(leaves: Sequence[LeafView]) -> Iterator[Packing]:
-    """Each gate with kernels and biases of its own, in the order of the gates."""
+    """Each gate with kernels and biases of its own, in the order of the gates.
+
+    What has no axis of the layer's units is none of them; nor is a head that reads them, if one
+    knows it by its rows.
+    """
     by_shape: dict[tuple[int, ...], list[LeafView]] = {}
-    for leaf in sorted(leaves, key=lambda one: one.id):
+    for leaf in sorted(leaves, key=_numbered):
         if real(leaf) and leaf.array.size > 1:
             by_shape.setdefault(leaf.array.shape, []).append(leaf)
-    if not any(len(shape) == 2 and shape[0] == shape[1] for shape in by_shape):
-        return
-    for count in _GATES:
-        if all(len(alike) % count == 0 for alike in by_shape.values()):
+    squares = [shape for shape in by_shape if len(shape) == 2 and shape[0] == shape[1]]
+    for (units, _), count in itertools.product(squares, _GATES):
+        flat = [shape for shape in by_shape if len(shape) < 3 and units in shape]
+        for shapes in (flat, [shape for shape in flat if shape[0] == units]):
+            of_layer = [by_shape[shape] for shape in shapes]
+            if any(len(alike) % count for alike in of_layer):
+                continue
             yield [
                 [
                     GatePart(leaf, 0, np.arange(len(leaf.array)))
-                    for alike in by_shape.values()
+                    for alike in of_layer
                     for leaf in alike[gate::count]
                 ]
                 for gate in range(count)
             ]
+            break
+
+
+def _numbered(leaf: LeafView) -> tuple[str, int, int]:
+    """Sorts the weights w0, w1, ... of a layer by number, and others as they were recorded."""
+    found = re.fullmatch(r"(.*?[^0-9])([0-9]+)", leaf.name)
+    return ("", 0, leaf.id) if found is None else (found[1], int(found[2]), leaf.id)
 
 
 def in_order(packing: Packing, order: Sequence[int]) -> dict[int, Array]:
@@ -140,6 +156,11 @@ def in_order(packing: Packing, order: Sequence[int]) -> dict[int, Array]:
             moved = np.moveaxis(array, part.axis, 0)
             moved[part.places] = np.moveaxis(other.leaf.array, other.axis, 0)[other.places]
     return found
+
+
+def is_of_biases(part: GatePart) -> bool:
+    """Whether a leaf holds one number for each of a gate's units, or one for each of two biases."""
+    return part.leaf.array.ndim == 1 or part.leaf.array.size == 2 * part.leaf.array.shape[part.axis]
 
 
 def _are_split(case: Case, count: int, units: int) -> bool:

@@ -93,11 +93,25 @@ def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:
     if op.word == "columns" and kernel is None:
         kind = "columns"
     pads = ((0, 0),) * len(size)
-    slide = Slide(kind, size, pads, geometry.stride, geometry.dilation, window.groups)
+    dilation = _spread(side, window) or geometry.dilation
+    slide = Slide(kind, size, pads, geometry.stride, dilation, window.groups)
     base, at = _before_padding(side, window.x), _after_crops(side, op.outputs[0])
     stated = not geometry.same and any(n > 0 for n in geometry.before)
     last, steps = window.channels_last, geometry.steps
     return WindowSite(side, op, last, base, at, kernel, bias, stated, slide, steps)
+
+
+def _spread(side: CaseSide, window: Window) -> Places:
+    """TensorFlow's way to dilate: what lies between is put into the batch; () where none is."""
+    tape, inside = side.view.tape, {op.index for op in side.view.ops}
+    op = tape.producer(window.x)
+    while op is not None and op.index in inside and op.word == "expand_dims":
+        op = tape.producer(op.inputs[0])
+    if op is None or op.index not in inside or op.word != "space_to_batch":
+        return ()
+    blocks = tape.setting(op, "block") or ()
+    stated = window.geometry.dilation  # a sequence is spread as images of one row
+    return (*stated[: len(stated) - len(blocks)], *blocks) if blocks else ()
 
 
 def _of_padding(side: CaseSide, op: Op) -> WindowSite | None:

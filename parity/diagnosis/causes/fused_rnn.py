@@ -8,7 +8,8 @@ operations it consists of.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from parity.diagnosis.causes._limits import (
     NUMBERS_OF_STATES,
     STEPS_AT_FIRST,
 )
-from parity.diagnosis.causes._recurrent_layers import Gru, Layer, Lstm, Weights
+from parity.diagnosis.causes._recurrent_layers import Change, Gru, Layer, Lstm, Weights
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import close
 from parity.diagnosis.causes.activation import curves_of
@@ -32,11 +33,23 @@ from parity.diagnosis.view import LeafView
 from parity.tape import Array
 
 Form = Callable[[Array], Array]  # from the states of all steps to what a value holds
-_FORMS: Sequence[Form] = (
-    np.asarray,
-    lambda states: np.swapaxes(states, 0, 1),  # the batch first
-    lambda states: states[-1],  # the last one alone
-)
+
+
+def _steps_first(states: Array) -> Array:
+    return states
+
+
+def _batch_first(states: Array) -> Array:
+    return np.swapaxes(states, 0, 1)
+
+
+def _last(states: Array) -> Array:
+    last: Array = states[-1]
+    return last
+
+
+_FORMS: Sequence[Form] = (_steps_first, _batch_first, _last)
+_OF_THE_OTHER_AXIS: Mapping[Form, Form] = {_steps_first: _batch_first, _batch_first: _steps_first}
 
 
 # --- the cause ------------------------------------------------------------------------------------
@@ -44,14 +57,14 @@ _FORMS: Sequence[Form] = (
 
 @cause(
     *("recurrent-activation", "activation-missing", "bias-missing", "bias-doubled"),
-    *("state-not-carried", "reset-after"),
+    *("state-not-carried", "reset-after", "recurrence-axis"),
     enclosures=True,
 )
 def layer_as_a_whole(case: Case) -> Iterator[Explanation]:
     """A recurrent layer differs in one thing from one that is a single operation on the other side.
 
     Looks like: states that agree at the first step only (not carried, or a GRU's reset without a
-        recurrent bias), or at none (an activation, a bias).
+        recurrent bias), or at none (an activation, a bias, samples that are taken for steps).
     Proof: an LSTM or GRU of one side's weights gives that side's states; with one thing changed,
         substituted for them there, it gives the other side's value.
     """
@@ -67,6 +80,29 @@ def _proposals(case: Case) -> Iterator[Explanation]:
             for change, changed in layer.changes(others):
                 predict = partial(_through, side, changed, value, form)
                 yield change.explanation(side.is_candidate, predict)
+            yield _along_the_other_axis(side, layer, value, form)
+
+
+def _along_the_other_axis(side: CaseSide, layer: Layer, value: int, form: Form) -> Explanation:
+    """The layer with the samples as its steps, its states laid as they were.
+
+    How many steps there are is said, and not along which axis: kernels turn what they read.
+    """
+    other = 1 - layer.steps
+    shape = _sequence(side, side.case.first).shape
+    counts = shape[layer.steps], shape[other]
+    change = Change(
+        "recurrence-axis",
+        "the layer runs along another axis, of {candidate} places; the reference's has {reference} "
+        "steps",
+        (str(counts[0]), str(counts[1])),
+        "steps",
+        counts,
+    )
+    laid = _OF_THE_OTHER_AXIS.get(form, form)
+    predict = partial(_through, side, replace(layer, steps=other), value, laid)
+    found = change.explanation(side.is_candidate, predict)
+    return replace(found, parameters={} if counts[0] == counts[1] else found.parameters)
 
 
 def _layers(

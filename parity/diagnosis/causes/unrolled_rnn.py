@@ -18,9 +18,11 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import attends
 from parity.diagnosis.causes._gates import (
     GatePart,
+    Packing,
     carries,
     in_order,
     is_a_long_loop,
+    is_of_biases,
     layers_of,
     packings,
     packings_of_gates,
@@ -63,16 +65,31 @@ def gates_in_weights(case: Case) -> Iterator[Explanation]:
 
 def _orders_of_gates(case: Case) -> Iterator[Explanation]:
     for packing in packings_of_gates(case):
-        straight = tuple(range(len(packing)))
-        for order in _USUAL_ORDERS if is_a_long_loop(case) else itertools.permutations(straight):
-            if order != straight and len(order) == len(straight):
-                yield Explanation(
-                    "gate-order",
-                    f"the {len(straight)} gates are the reference's in the order {order}",
-                    with_leaves(case, in_order(packing, order)),
-                    parameters={"order": (straight, order)},
-                    cost=-1,
-                )
+        for held, parts in _parts_loaded(packing):
+            straight = tuple(range(len(parts)))
+            for order in (
+                _USUAL_ORDERS if is_a_long_loop(case) else itertools.permutations(straight)
+            ):
+                if order != straight and len(order) == len(straight):
+                    yield Explanation(
+                        "gate-order",
+                        f"{held.format(len(straight))} are the reference's in the order {order}",
+                        with_leaves(case, in_order(parts, order)),
+                        parameters={"order": (straight, order)},
+                        cost=-1,
+                    )
+
+
+def _parts_loaded(packing: Packing) -> Iterator[tuple[str, Packing]]:
+    """All that holds gates, in words, and the biases alone.
+
+    Kernels alone are none: where a region ends with the gates as they lie, in the candidate's own
+    order, a wrong order of the biases looks like one of the kernels.
+    """
+    yield "the {} gates", packing
+    biases = [[part for part in gate if is_of_biases(part)] for gate in packing]
+    if all(0 < len(some) < len(gate) for some, gate in zip(biases, packing, strict=True)):
+        yield "the biases of the {} gates", biases
 
 
 @cause("forget-bias", enclosures=True)
