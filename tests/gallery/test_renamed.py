@@ -52,4 +52,4 @@ def test_other_names_change_nothing(name, monkeypatch):
     facts = ("verdict", "placed", "all_placed", "cause", "all_causes", "confirmed", "wrong")
     assert {fact: getattr(before, fact) for fact in facts} == {
         fact: getattr(after, fact) for fact in facts
-    }, (before.stated, after.told)
+    }, (before.stated, after.stated)

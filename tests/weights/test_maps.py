@@ -14,6 +14,7 @@ from keras import layers, ops
 
 import parity
 import parity.frameworks
+import parity.weights.transfer
 from parity.errors import UsageError
 from tests.weights import transfer_models as nets
 
@@ -87,6 +88,12 @@ class ChainerGate(nets.chainer.Chain):
                 alpha = F.broadcast_to(own, x.shape)
                 x = F.tanh(x * (alpha + (1 - alpha) * F.sigmoid(x)))
         return x * F.broadcast_to(sums, x.shape)
+
+
+@pytest.fixture(autouse=True)
+def _without_pairing_by_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are about maps: what they pair is found by effect where there is none."""
+    monkeypatch.setattr(parity.weights.transfer, "with_effects", lambda one, other, ways: ways)
 
 
 GATES = {"tf": TensorFlowGate, "keras": KerasGate, "chainer": ChainerGate}

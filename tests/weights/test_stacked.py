@@ -133,12 +133,14 @@ def test_a_layer_of_more_units_is_no_stack() -> None:
 
 
 def test_another_split_is_no_stack() -> None:
-    """As many units in total, but each piece goes elsewhere: no order of them leads to parity."""
+    """As many units in total, but each piece goes elsewhere: what they do shows where."""
 
     class Interleaved(TorchStacked):
         def forward(self, x: Any) -> Any:
             both = self.out(torch.relu(self.body(x))).reshape(-1, 2, 2)
             return both[..., 0], both[..., 1].exp()
 
-    result = parity.transfer(TorchSeparate(), Interleaved(), X)
-    assert result.verdict == "diverged" and not result.written
+    source, target = TorchSeparate(), Interleaved()
+    result = parity.transfer(source, target, X)
+    assert result.verdict == "parity" and not result.pairing.stacked
+    assert any(pair.role == "by effect" for pair in result.pairing.pairs)

@@ -75,7 +75,8 @@ def test_cells_upon_each_other() -> None:
         inputs = (*inputs_of(1, features), *state)
         result = parity.transfer(w.TorchStack(features), w.WrittenStack(features), inputs)
         unused = tuple(f"cells/{n}/{name}" for n in range(2) for name in ("kernel", "bias"))
-        assert result.verdict == "parity" and result.table.left == ((), unused), str(result)
+        assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+        assert result.table.dead == ((), unused)
 
 
 def test_one_cell_for_several_agents() -> None:
@@ -93,7 +94,8 @@ def test_a_state_that_is_a_tanh_and_a_head_that_is_a_gate() -> None:
     given = rng.normal(size=(5, 6)).astype(np.float32), rng.normal(size=(5, 4, 6)).astype("f")
     result = parity.transfer(w.TorchPlanner(6), w.WrittenPlanner(6), given)
     unused = "cell/kernel", "cell/bias"
-    assert result.verdict == "parity" and result.table.left == ((), unused), str(result)
+    assert result.verdict == "parity" and result.table.left == ((), ()), str(result)
+    assert result.table.dead == ((), unused)
 
 
 def test_a_loop_over_what_is_joined() -> None:

@@ -42,6 +42,7 @@ from parity.diagnosis.causes._substitution import (
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting
+from parity.operations import CONVOLUTIONS
 from parity.tape import Array, Tape
 
 # --- another index --------------------------------------------------------------------------------
@@ -82,6 +83,9 @@ def _cuts(reference: Inside) -> Iterator[tuple[int, int]]:
     for value, source in reference.derived():
         part, whole = reference.array(value), reference.array(source)
         if whole.size > part.size > 1 and whole.size <= ROWS_COMPARED:
+            maker = tape.producer(tape.before_moves(source))
+            if maker is not None and maker.word in CONVOLUTIONS:
+                continue  # that is a crop, which says more
             if tape.before_moves(value) in (tape.before_moves(source), source):
                 yield value, source
 

@@ -64,8 +64,14 @@ def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
 
 def _pairs_of(case: Case, reference: Inside, others: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     tape = case.reference.tape
+    # equal to what the candidate makes of its inputs here, and no more than that
+    held = {
+        partner
+        for own, partner in case.partners.items()
+        if case.candidate.tape.is_live(own) and not tape.is_live(partner)
+    }
     for value in reference.values if others else ():
-        sources = reference.sources(value)
+        sources = reference.sources(value) | held
         for other in others:
             if other == value or tape.values[other].size != reference.array(value).size:
                 continue
