@@ -155,10 +155,10 @@ def rows_otherwise(case: Case) -> Iterator[Explanation]:
     one, other = sides(case)
     held = _held(other)
     for value, array in _held(one).items():
-        for theirs, found in held.items():
+        for key, found in held.items():
             if found.size == array.size and not np.array_equal(found.ravel(), array.ravel()):
                 if _same_numbers(array, found):
-                    yield from _orders(case, value, array, (theirs, found))
+                    yield from _orders(case, value, array, (key, found))
 
 
 def _held(side: CaseSide) -> Mapping[int, Array]:
@@ -183,9 +183,9 @@ def _same_numbers(one: Array, other: Array) -> bool:
 
 
 def _orders(
-    case: Case, value: int, array: Array, theirs: tuple[int, Array]
+    case: Case, value: int, array: Array, found_there: tuple[int, Array]
 ) -> Iterator[Explanation]:
-    other, found = theirs
+    other, found = found_there
     for laid in ways_to_lay(array.shape, found.shape):
         rows = labels(laid.rows(array), laid.rows(found))
         if rows is None or not np.array_equal(np.sort(rows[0]), np.sort(rows[1])):
