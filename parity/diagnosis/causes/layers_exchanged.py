@@ -37,11 +37,11 @@ def another_layer(case: Case) -> Iterator[Explanation]:
         if other != path and _is_alike(one, layers[other])
     )
     for path, one, other in itertools.islice(pairs, OTHER_LAYERS_TRIED):
-        substituted = {one[name].id: side.run.array(value.id) for name, value in layers[other].items()}
+        wrong = {one[name].id: side.run.array(value.id) for name, value in layers[other].items()}
         yield Explanation(
             "weight-swapped",
             f"the layer {other} stands where the reference has {path}",
-            with_leaves(case, substituted),
+            with_leaves(case, wrong),
             parameters={"layer": (path, other)},
         )
 
