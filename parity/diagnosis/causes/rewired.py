@@ -286,6 +286,8 @@ def computed_instead(case: Case) -> Iterator[Explanation]:
     for value in read:
         if value in inside or not tapes[0].is_live(value) or tapes[0].before_moves(value) in own:
             continue
+        if _is_equal_to_one(case, value, own):
+            continue  # as a product with one is: the candidate has it, and computes with it
         for other in _computed(case, value):
             yield Explanation(
                 "wrong-source",
@@ -294,6 +296,16 @@ def computed_instead(case: Case) -> Iterator[Explanation]:
                 parameters={"source": (named(tapes[0], value), named(tapes[1], other))},
                 cost=2 * OTHER_SOURCE,
             )
+
+
+def _is_equal_to_one(case: Case, value: int, others: set[int]) -> bool:
+    """Whether a value of the reference holds the same numbers as another one."""
+    run, values = case.repaired.reference.run, case.reference.tape.values
+    return any(
+        np.array_equal(run.array(value).ravel(), run.array(other).ravel())
+        for other in others
+        if values[other].size == values[value].size
+    )
 
 
 def _computed(case: Case, value: int) -> Iterator[int]:
