@@ -22,13 +22,14 @@ class Renaming:
 
     def __init__(self, adapter, random):
         self._adapter, self._random = adapter, random
-        self.given = False
+        self.recorded = self.given = False
 
     def __getattr__(self, name):
         return getattr(self._adapter, name)
 
     def record(self, *arguments):
         tape = self._adapter.record(*arguments)
+        self.recorded = True
         for value in tape.values:
             if value.op < 0 and value.kind != "input":
                 self.given = True
@@ -48,6 +49,7 @@ def test_other_names_change_nothing(name, monkeypatch):
     monkeypatch.setattr(parity.inputs.preprocessing, "load", renaming)
     after = check(ENTRIES[name], SEED)
 
+    assert any(adapter.recorded for adapter in adapters)
     if not any(adapter.given for adapter in adapters):
         pytest.skip("its models have neither parameters nor constants")
     facts = ("verdict", "placed", "all_placed", "cause", "all_causes", "confirmed", "wrong")

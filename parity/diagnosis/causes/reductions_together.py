@@ -117,8 +117,8 @@ def _predicting(case: Case, others: Sequence[_Other], stay: bool = True) -> Subs
     """The reference's region with other values in several places.
 
     Args:
-        stay: whether what enters stays, where it is made of those values: the candidate may make
-            it of its own.
+        stay: whether the inputs stay, where they are made of those values: the candidate may make
+            them of its own.
     """
 
     def run(trial: Trial, change: Form) -> Array:

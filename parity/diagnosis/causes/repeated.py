@@ -34,7 +34,7 @@ Place = tuple[object, ...]
 
 @cause("wrong-source", tier=2)
 def groups_exchanged(case: Case) -> Iterator[Explanation]:
-    """What enters in every turn of a loop has changed places: one group of values, or two at once.
+    """Values read in every turn of a loop have changed places: one group, or two at once.
 
     Looks like: a divergence of two distributions, KL(p, q), that is computed as KL(q, p).
     Proof: the reference's operations with the groups exchanged give the candidate's value.
