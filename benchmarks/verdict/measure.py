@@ -55,7 +55,7 @@ def measure_clean(clean: Clean, count: int) -> Iterator[Result]:
     pair = clean.build()
     for number, (style, inputs) in enumerate(draw(pair.inputs, count, clean.styles)):
         here = replace(pair, inputs=inputs)
-        _seed(number)
+        seed_draws(number)
         verdict, first, report, seconds = said_by_parity(here)
         kinds = (
             {note.kind for comparison in report.comparisons for note in comparison.notes}
@@ -84,7 +84,7 @@ def measure_planted(planted: Planted, count: int) -> Iterator[Result]:
             yield _with_rules(result, here, planted)
 
 
-def _seed(number: int) -> None:
+def seed_draws(number: int) -> None:
     """What models draw is the same in every run of the benchmark."""
     torch.manual_seed(number)
     tf.random.set_seed(number)

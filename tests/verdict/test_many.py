@@ -1,0 +1,49 @@
+"""The verdict on very many comparisons: what is done is not done again, what is wrong is listed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.verdict import many
+
+
+@pytest.fixture
+def one_generated_pair(monkeypatch):
+    monkeypatch.setattr(many, "FAULTS", 1)
+
+
+def test_a_unit_says_what_was_said_of_its_comparisons(one_generated_pair):
+    found = many.work(("mutated", "", 0))
+
+    assert found["unit"] == ["mutated", "", 0]
+    assert found["said"] == {"diverged": 1}
+    assert found["others"] == []
+
+
+def test_a_fault_that_passes_is_listed_with_its_seed(one_generated_pair, monkeypatch):
+    monkeypatch.setattr(many, "_verdict", lambda compare: ("parity", "nothing"))
+
+    found = many.work(("mutated", "", 0))
+
+    ((case, verdict, _),) = found["others"]
+    assert verdict == "parity"
+    assert case.startswith(f"--case {many.FIRST_SEED} --kind ")
+    text = "\n".join(many.tables([{**found, "commit": "0" * 8}]))
+    assert f"- {case}: parity" in text
+
+
+def test_only_what_is_missing_runs_and_a_cut_off_line_is_missing(tmp_path):
+    done = {"unit": ["mutated", "", 0], "said": {"diverged": 50}, "others": [], "commit": "0" * 8}
+    (tmp_path / "1-of-2.jsonl").write_text(json.dumps(done) + "\n" + json.dumps(done)[:20])
+
+    assert many.finished(tmp_path) == [done]
+
+
+def test_shards_share_the_work_without_overlap():
+    units = many.mutated_units(1000)
+    shards = [units[part::3] for part in range(3)]
+
+    assert sorted(sum(shards, [])) == sorted(units)
+    assert len(units) == 20
