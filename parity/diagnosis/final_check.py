@@ -119,7 +119,7 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
     """
     if beyond_rounding(matched, outputs):
         return False  # at a jump a rounding moves an output by anything
-    exact = matched.side.tape.outputs_of("float64", matched.given)
+    exact = matched.exact_outputs
     names = matched.side.tape.output_names
     for pair, lost in zip(outputs, lost_in_float64(matched, outputs), strict=True):
         reference = matched.reference.array(pair.reference)
@@ -140,7 +140,7 @@ def no_more_than_constants(matched: Match, outputs: Sequence[OutputPair]) -> boo
 def _accounted(matched: Match, outputs: Sequence[OutputPair], limit: float) -> float | None:
     """The largest residual of the outputs; None unless `limit` times rounding accounts for all."""
     tapes = matched.tapes
-    exact, names = tapes[1].outputs_of("float64", matched.given), tapes[1].output_names
+    exact, names = matched.exact_outputs, tapes[1].output_names
     largest = 0.0
     for pair in outputs:
         reference, candidate = matched.reference.array(pair.reference), exact[names[pair.candidate]]

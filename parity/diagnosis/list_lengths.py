@@ -25,7 +25,7 @@ from parity.tape import Array, Precision
 def listed_otherwise(matched: Match, pairs: Sequence[OutputPair], plain: PlainRuns) -> list[str]:
     """Such outputs that differ by more than rounding does; what is said of each."""
     runs = as_ran(plain[0], {}), as_ran(plain[1], matched.draws)
-    exact = matched.side.tape.outputs_of("float64", matched.given)
+    exact = matched.exact_outputs
     found = []
     for pair in pairs:
         name, other = pair.names

@@ -126,10 +126,9 @@ def _laid_out(
 
 def exact_outputs(matched: Match, substituted: Mapping[int, Array]) -> Outputs:
     """The candidate's outputs in float64, by itself but for inputs, draws, and `substituted`."""
-    tape, run = matched.side.tape, matched.side.run
-    if matched.alone and not substituted:
-        return {name: run.array(value) for name, value in tape.outputs.items()}
-    return tape.outputs_of("float64", {**matched.given, **substituted})
+    if not substituted:
+        return matched.exact_outputs
+    return matched.side.tape.outputs_of("float64", {**matched.given, **substituted})
 
 
 def _is_to_be_measured(

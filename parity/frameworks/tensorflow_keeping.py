@@ -51,9 +51,16 @@ def _kerases() -> list[Any]:
 
 def _seed_generators() -> list[type]:
     """Keras 3's; Keras 2 has none, and no module for them either."""
-    modules = [getattr(keras, "random", None) for keras in _kerases()]
-    found = [getattr(module, "SeedGenerator", None) for module in modules]
-    return [kind for kind in found if kind is not None]
+    if "keras" not in sys.modules and "tf_keras" not in sys.modules:
+        return []
+    if not _known_generators:  # asked for each thing that a model holds
+        modules = [getattr(keras, "random", None) for keras in _kerases()]
+        found = [getattr(module, "SeedGenerator", None) for module in modules]
+        _known_generators.extend(kind for kind in found if kind is not None)
+    return _known_generators
+
+
+_known_generators: list[type] = []
 
 
 def makes(owner: Any, name: Any, before: Any, now: Any) -> bool:

@@ -53,11 +53,17 @@ class Kept:
                     put_back()
         return bool(built)
 
-    def move(self, turn: int) -> None:
-        """Gives each generator another state, at each turn one of its own."""
-        for number, (*_, leaf) in enumerate(self._leaves):
-            if leaf.move is not None:
-                leaf.move(_UNUSUAL + turn + 1000 * number)
+    @contextlib.contextmanager
+    def moved(self, turn: int) -> Iterator[None]:
+        """Within it each generator has another state, at each turn one of its own."""
+        moves = [(number, leaf.move) for number, (*_, leaf) in enumerate(self._leaves) if leaf.move]
+        for number, move in moves:
+            move(_UNUSUAL + turn + 1000 * number)
+        try:
+            yield
+        finally:
+            if moves:
+                self.put_back()
 
     @contextlib.contextmanager
     def _noting(self, path: Path) -> Iterator[None]:
@@ -149,12 +155,8 @@ def left_as_it_was(model: object) -> Iterator[None]:
 @contextlib.contextmanager
 def other_generators(model: object, turn: int) -> Iterator[None]:
     """Within it the generators that a model holds draw other samples, at each turn others."""
-    kept = _of(model)
-    kept.move(turn)
-    try:
+    with _of(model).moved(turn):
         yield
-    finally:
-        kept.put_back()
 
 
 def looked_through(things: Iterable[object]) -> Iterator[Kept]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 from parity.draws.pairing import Drawing
@@ -222,6 +223,14 @@ class Match:
     def given(self) -> dict[int, Array]:
         """What the candidate gets of the reference before anything is compared."""
         return {**self.inputs, **self.draws}
+
+    @cached_property
+    def exact_outputs(self) -> dict[str, Array]:
+        """The candidate's outputs in float64 by itself, by name, of what it is given."""
+        tape, run = self.side.tape, self.side.run
+        if self.alone:
+            return {name: run.array(value) for name, value in tape.outputs.items()}
+        return tape.outputs_of("float64", self.given)
 
     def settle(self, value: int, reference: int, order: Order) -> None:
         """Says that a value of the candidate is one of the reference's, exactly."""
