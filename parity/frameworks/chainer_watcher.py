@@ -151,12 +151,17 @@ class Watch:
         )
         for key in changed:  # a leaf, or what an earlier change made, with the values it had
             self.value(held[key])
-        masked = any(
-            item.dtype == bool and self.recorder.find(item) is None and not self._name(item)[1]
-            for item in held.values()
-        )
+        masks = {
+            key: item
+            for key, item in held.items()
+            if item.dtype == bool and self.recorder.find(item) is None and not self._name(item)[1]
+        }
         held = {key: item for key, item in held.items() if self.recorder.find(item) is not None}
+        held.update(masks)
+        reads = self.recorder.reads
         ids += [self.value(array) for array in held.values()]
+        if reads.first is not None:  # they are right on these inputs only
+            reads.baked_leaves.update(self.value(array) for array in masks.values())
         ids += noise
         for key in changed:
             self.recorder.changes(held[key], pre[key].copy())
@@ -179,10 +184,8 @@ class Watch:
             attributes=_attributes(node),
             call=Call(node, tuple(held), kept, settings, len(draws), changed),
         )
-        if masked:
-            reads = self.recorder.reads
-            # other inputs would not move it, nor float64 what lies on its edge if it was read of it
-            (reads.rounded if reads.first is None else reads.baked).add(op.index)
+        if masks and reads.first is None:  # other inputs would not move them
+            reads.rounded.add(op.index)
 
     def value(self, array: Array) -> int:
         """The id of an array; one not seen yet becomes a leaf, by its name in the model."""

@@ -25,6 +25,7 @@ STYLES = {
     "parameter-differs": "bold yellow",
     "rounding": "yellow",
     "no-effect": "yellow",
+    "follows": "dim red",
     "random": "yellow",
     "no-float64": "yellow",
     "same": "green",
