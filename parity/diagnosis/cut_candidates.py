@@ -155,6 +155,13 @@ class CutCandidates:
 
     def _given(self, walk: SideWalk, other: SideWalk) -> tuple[list[int], list[int]]:
         """The inputs that one side alone computes with, and what the other fills with a number."""
+        inputs = [
+            value
+            for value in self.scene.differing_region(walk).boundary()
+            if walk.tape.values[value].kind == "input"
+        ]
+        if not inputs:
+            return [], []
         computed = {
             other.tape.before_moves(value)
             for op in self.scene.differing_region(other).ops
@@ -162,11 +169,7 @@ class CutCandidates:
             for value in op.inputs
         }
         read = {self.scene.partner(other, value) for value in computed}
-        inputs = [
-            value
-            for value in self.scene.differing_region(walk).boundary()
-            if walk.tape.values[value].kind == "input" and value not in read
-        ]
+        inputs = [value for value in inputs if value not in read]
         filled = [
             value
             for op in self.scene.differing_region(other).ops

@@ -149,6 +149,7 @@ class SideWalk:
         settled: whether a value has a partner, as far as asked.
         depth: of an unsettled value the computing operations behind it.
         roots: what an unsettled value starts from: sizes and norms.
+        differing: what lies between the ends and values that have a partner, once asked.
     """
 
     side: Indexed
@@ -156,6 +157,7 @@ class SideWalk:
     settled: dict[int, bool] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
     roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)
+    differing: Region | None = None
 
     def __post_init__(self) -> None:
         # an output that differs is unsettled, whatever else its values may resemble
@@ -176,6 +178,7 @@ class Scene:
         self.candidate = SideWalk(side, [pair.candidate for pair in differing])
         self.partners, self._known = found.by_reference, len(found.pairs)
         self.differing = differing
+        self._in_candidate: dict[int, Pair | int | None] = {}
 
     def is_settled(self, walk: SideWalk, value: int) -> bool:
         known = walk.settled.get(value)
@@ -209,8 +212,10 @@ class Scene:
 
     def in_candidate(self, value: int) -> Pair | int | None:
         """The partner of a value of the reference among all of the candidate's."""
-        reference = self.found.reference
-        return self.candidate.side.partner(reference.array(value), reference.print(value))
+        if value not in self._in_candidate:
+            known, side = self.found.reference, self.candidate.side
+            self._in_candidate[value] = side.partner(known.array(value), known.print(value))
+        return self._in_candidate[value]
 
     def _arranged(self, walk: SideWalk, value: int) -> int | None:
         """The value of the other side that a value arranges as no order of axes does."""
@@ -274,7 +279,9 @@ class Scene:
 
     def differing_region(self, walk: SideWalk) -> Region:
         """What lies between the outputs that differ and values that have a partner."""
-        return self.region(walk, *walk.ends)
+        if walk.differing is None:
+            walk.differing = self.region(walk, *walk.ends)
+        return walk.differing
 
     def with_counterparts(self, reference: Region, candidate: Region) -> tuple[Region, Region]:
         """Where one side arranges values anew, the other's place is where it arranges the same."""
