@@ -10,7 +10,7 @@ from math import inf
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.region import Scene, SideWalk
-from parity.matching.axis_order import Order, find_order, orders, without_ones
+from parity.matching.axis_order import Order, find_order, orders, sample, without_ones
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.limits import SAME
 from parity.matching.match import Pair
@@ -56,6 +56,31 @@ class CutCandidates:
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
+
+    def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:
+        """Pairs with their axis orders, the smallest regions first, then the outputs.
+
+        What moves alone make of a value is the same array in the place of another: no new try.
+        """
+        known: set[tuple[int, bytes]] = set()
+        tried = 0
+        for a, b in self.candidates():
+            fitting = []
+            for order in self.orders(a, b):
+                laid = order.apply(self.found.reference.array(a))
+                key = b, laid.ravel()[sample(laid.size)].tobytes()
+                if key not in known:
+                    known.add(key)
+                    fitting.append(order)
+            if fitting:
+                yield a, b, fitting
+                tried += 1
+            if tried == limits.CUT_TRIES:
+                break
+        values = self.reference.tape.values, self.candidate.tape.values
+        for a, b in (pair.values for pair in self.scene.differing):
+            if values[0][a].size == values[1][b].size:
+                yield a, b, self.orders(a, b)
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
         """Pairs of a value that one side passes on and one that the other computes from it.
