@@ -29,7 +29,7 @@ from parity.tape import Array, Op
 _ORDER = (
     *("softmax", "softmax_within", "reduction", "reductions_together", "mean_divisor"),
     *("dueling", "distributional"),
-    *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "crops"),
+    *("weight_layout", "layout", "regrouped", "shifts", "input_order", "spatial", "pools", "strides", "crops"),
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),

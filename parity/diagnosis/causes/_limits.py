@@ -67,6 +67,7 @@ PADDING_BEYOND = 2  # a window's own size: padding a 1x1 convolution is odd, but
 STARTS_TRIED = 8  # places at which a window's result may begin
 PLACES_LOOKED_UP = 6  # of it along each axis
 STRIDES_TRIED = range(1, 9)  # larger ones only where the operation states them
+CONVOLUTIONS_IN_A_ROW = 4  # of which another may have the stride
 STRIDES_ASSUMED = 4  # where none is known
 PARTS_JOINED = 8  # more are an order of channels
 OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
