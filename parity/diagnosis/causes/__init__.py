@@ -33,7 +33,7 @@ _ORDER = (
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
-    *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
+    *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout", "dropouts"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
     *("exchanged_steps", "indices", "repeated"),
