@@ -48,9 +48,7 @@ weights_of_pools = weights(4, 3, 3, 3)
 
 @pytest.mark.parametrize("pools", [("mean", "max"), ("max", "mean")])
 def test_a_pool_of_the_other_kind(pools) -> None:
-    report = compare(
-        lambda x: pooled(x, pools[0]), lambda x: pooled(x, pools[1]), inputs=IMAGES
-    )
+    report = compare(lambda x: pooled(x, pools[0]), lambda x: pooled(x, pools[1]), inputs=IMAGES)
     assert kinds(report) == ["reduction-kind"]
     words = {"max": "maximum", "mean": "mean"}
     assert f"takes the {words[pools[1]]} of each window" in summaries(report)

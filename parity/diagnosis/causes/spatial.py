@@ -238,9 +238,7 @@ def _stated(slide: Slide, site: WindowSite | None, space: Sequence[int]) -> Pads
 # --- what it gives --------------------------------------------------------------------------------
 
 
-def slide_of(
-    side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array
-) -> Slide | None:
+def slide_of(side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array) -> Slide | None:
     """A side's slide, read off what it gives from the source's input and kernel."""
     own, ones = (site or source).slide, (1,) * (x.ndim - 2)  # further axes are the first
     stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
