@@ -77,8 +77,6 @@ def words() -> dict[str, Any]:
 
 def masked() -> dict[str, Any]:
     """Words, some of them hidden behind the mask's own word, 4."""
-    import numpy as np
-
     found = words()["input_ids"]
     found[[0, 1, 1], [2, 7, 8]] = 4
     return {"input_ids": found}

@@ -6,7 +6,6 @@ reconverge, the region ends.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 

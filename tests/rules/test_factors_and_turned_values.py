@@ -1,4 +1,4 @@
-"""A factor where the other model multiplies by 1; values that are turned by positions like others."""
+"""A factor where the other multiplies by 1; values that are turned by positions like others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions that are looked up, counted from another number; words that are moved are no positions."""
+"""Positions that are looked up, from another number on; words that are moved are no positions."""
 
 from __future__ import annotations
 
