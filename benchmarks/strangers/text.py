@@ -153,7 +153,7 @@ PAIRS = [
     ),
     pair(
         "gptj-rotary", of.GPTJ,
-        Fault("rotary_dim is 8, not 4", (), ("h.0.attn", "h_._0/attn")),
+        Fault("rotary_dim is 8, not 4", ("rotary-parameters",), ("h.0.attn", "h_._0/attn")),
         {"rotary_dim": 8},
     ),
     pair(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from parity.budget import check
@@ -63,8 +63,20 @@ class CutCandidates:
         What moves alone make of a value is the same array in the place of another: no new try.
         """
         known: set[tuple[int, bytes]] = set()
-        tried = 0
-        for a, b in self.candidates():
+        for pairs, tries in (
+            (self.candidates(), limits.CUT_TRIES),
+            (self._bottlenecks(), limits.BOTTLENECK_TRIES),
+        ):
+            yield from itertools.islice(self._not_tried(pairs, known), tries)
+        values = self.reference.tape.values, self.candidate.tape.values
+        for a, b in (pair.values for pair in self.scene.differing):
+            if values[0][a].size == values[1][b].size:
+                yield a, b, self.orders(a, b)
+
+    def _not_tried(
+        self, pairs: Iterable[tuple[int, int]], known: set[tuple[int, bytes]]
+    ) -> Iterator[tuple[int, int, list[Order]]]:
+        for a, b in pairs:
             fitting = []
             for order in self.orders(a, b):
                 laid = order.apply(self.found.reference.array(a))
@@ -74,13 +86,35 @@ class CutCandidates:
                     fitting.append(order)
             if fitting:
                 yield a, b, fitting
-                tried += 1
-            if tried == limits.CUT_TRIES:
-                break
+
+    def _bottlenecks(self) -> Iterator[tuple[int, int]]:
+        """Pairs of values through which all goes that differs, the first ones first.
+
+        Behind many operations there are more pairs of values than can be tried: the result of an
+        attention whose query and key are turned, say.
+        """
+        ends = [
+            list(itertools.islice(self._passed_by_all(walk), limits.BOTTLENECKS))
+            for walk in (self.reference, self.candidate)
+        ]
         values = self.reference.tape.values, self.candidate.tape.values
-        for a, b in (pair.values for pair in self.scene.differing):
+        ranked = sorted(
+            itertools.product(*map(enumerate, ends)), key=lambda one: one[0][0] + one[1][0]
+        )
+        for (_, a), (_, b) in ranked:
             if values[0][a].size == values[1][b].size:
-                yield a, b, self.orders(a, b)
+                yield a, b
+
+    def _passed_by_all(self, walk: SideWalk) -> Iterator[int]:
+        ops = self.scene.differing_region(walk).ops
+        inside, open_ = {op.index for op in ops}, set[int]()
+        for op in ops:
+            check()
+            open_ -= {v for v in op.inputs if max(inside & {*walk.tape.consumers[v]}) <= op.index}
+            made = [v for v in op.outputs if not self.scene.is_settled(walk, v)]
+            open_ |= {v for v in made if not inside.isdisjoint(walk.tape.consumers[v])}
+            if len(open_) == 1 and open_ == {*made}:
+                yield made[0]
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
         """Pairs of a value that one side passes on and one that the other computes from it.

@@ -34,7 +34,7 @@ _ORDER = (
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
-    *("attention", "mask_shift", "fused_attention", "heads", "positions", "resize"),
+    *("attention", "mask_shift", "fused_attention", "heads", "positions", "rotary", "resize"),
     *("dropout", "dropouts"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),

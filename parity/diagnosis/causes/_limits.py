@@ -5,6 +5,7 @@ from __future__ import annotations
 # --- what a value is compared with ----------------------------------------------------------------
 CLOSE = 1e-5  # relative, where a proposal is tried at first: what holds is tried in full
 SAME_PARAMETER = 1e-6  # relative, of numbers that are solved for from float32 constants
+SAME_BASE = 1e-4  # likewise, of a power with half a head's width for its exponent
 SAME_ADVANTAGE = 1e-6  # relative, of float32 weights in float64
 CORRECTION_EPSILON = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 MASKED = -1e6  # the logarithm of the probability of a masked element
@@ -29,6 +30,7 @@ CURVE_POINTS = 512  # of each trial
 CURVE_POINTS_AT_FIRST = 16  # most curves are ruled out by few points
 OPS_OF_A_LAYER = 40  # more are not one layer's activation, but a loop
 OPS_OF_AN_ACTIVATION = 9  # a hand-written GELU has eight
+TURNED_VALUES = 12  # of a region, that may be so by positions
 PAIRS_OF_VALUES = 60  # between which an activation is looked for
 OPS_BESIDE_A_BIAS = 24  # of a region in which nothing else differs
 VECTORS_OF_A_NORM = 10  # among which the roles in a norm are looked for

@@ -104,7 +104,8 @@ def _laid(side: CaseSide, made: Array) -> Array:
     lengths = without_ones(made.shape)
     if len(lengths) != len(order.axes):
         raise ReplayError("heads of another depth have other axes there")
-    return made.reshape(lengths).transpose(order.axes).reshape(case.reference.value.shape)
+    laid: Array = made.reshape(lengths).transpose(order.axes)
+    return laid.reshape(case.reference.value.shape)
 
 
 def _split(array: Array, heads: int, features: int, depth: int) -> Array:
