@@ -23,8 +23,8 @@ def _waves(steps: int, width: int, base: float) -> tuple[np.ndarray, np.ndarray]
 def _in_torch(x: torch.Tensor, waves: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
     cos, sin = map(torch.from_numpy, waves)
     some = x[..., : cos.shape[1]]  # rotary-of-half-the-head: reference
-    halves = torch.stack((-some[..., 1::2], some[..., ::2]), -1)  # rotary-of-half-the-head: reference
-    halves = halves.flatten(-2)
+    parts = -some[..., 1::2], some[..., ::2]  # rotary-of-half-the-head: reference
+    halves = torch.stack(parts, -1).flatten(-2)
     turned = some * cos + halves * sin  # rotary-of-half-the-head: reference
     return torch.cat((turned, x[..., cos.shape[1] :]), -1)
 
@@ -32,8 +32,8 @@ def _in_torch(x: torch.Tensor, waves: tuple[np.ndarray, np.ndarray]) -> torch.Te
 def _in_tf(x: tf.Tensor, waves: tuple[np.ndarray, np.ndarray]) -> tf.Tensor:
     cos, sin = waves
     some = x[..., : cos.shape[1]]  # rotary-of-half-the-head: candidate
-    halves = tf.stack((-some[..., 1::2], some[..., ::2]), -1)  # rotary-of-half-the-head: candidate
-    halves = tf.reshape(halves, some.shape)
+    parts = -some[..., 1::2], some[..., ::2]  # rotary-of-half-the-head: candidate
+    halves = tf.reshape(tf.stack(parts, -1), some.shape)
     turned = some * cos + halves * sin  # rotary-of-half-the-head: candidate
     return tf.concat((turned, x[..., cos.shape[1] :]), -1)
 

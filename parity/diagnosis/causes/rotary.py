@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of features that are turned by an angle, which grows from step to step."""
+"""Rotary positions: pairs of features are turned by an angle that grows from step to step."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ def read_off(x: Array, made: Array) -> tuple[int, Turn] | None:
         return None
     for neighbours in (True, False):
         angles = _angles(_pairs(x, width, neighbours), _pairs(made, width, neighbours))
-        for steps in range(1, x.ndim - 1) if angles is not None else ():
+        if angles is None:
+            continue
+        for steps in range(1, x.ndim - 1):
             turn = _of_angles(np.moveaxis(angles, steps, 0), width, neighbours)
             if turn is not None and close(turn(x, steps), made):
                 return steps, turn
