@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import inf
 
 from parity.budget import check
@@ -51,8 +51,7 @@ class CutCandidates:
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
-        swapped = self._arranged_by_each() + self._filled_for_inputs()
-        swapped += self._ambiguous_inputs() + self._swapped_in_the_reference()
+        swapped = self._swapped()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
@@ -63,25 +62,30 @@ class CutCandidates:
         What moves alone make of a value is the same array in the place of another: no new try.
         """
         known: set[tuple[int, bytes]] = set()
+        arranged = {*self._swapped(), *((a, b) for b, a in self.found.arranged.items())}
         for pairs, tries in (
             (self.candidates(), limits.CUT_TRIES),
             (self._bottlenecks(), limits.BOTTLENECK_TRIES),
         ):
-            yield from itertools.islice(self._not_tried(pairs, known), tries)
+            yield from itertools.islice(self._not_tried(pairs, arranged, known), tries)
         values = self.reference.tape.values, self.candidate.tape.values
         for a, b in (pair.values for pair in self.scene.differing):
             if values[0][a].size == values[1][b].size:
                 yield a, b, self.orders(a, b)
 
     def _not_tried(
-        self, pairs: Iterable[tuple[int, int]], known: set[tuple[int, bytes]]
+        self,
+        pairs: Iterable[tuple[int, int]],
+        arranged: Collection[tuple[int, int]],
+        known: set[tuple[int, bytes]],
     ) -> Iterator[tuple[int, int, list[Order]]]:
+        """Those with an array that is no other's in the same place, or arranged anew."""
         for a, b in pairs:
             fitting = []
             for order in self.orders(a, b):
                 laid = order.apply(self.found.reference.array(a))
                 key = b, laid.ravel()[sample(laid.size)].tobytes()
-                if key not in known:
+                if key not in known or (a, b) in arranged:
                     known.add(key)
                     fitting.append(order)
             if fitting:
@@ -115,6 +119,11 @@ class CutCandidates:
             open_ |= {v for v in made if not inside.isdisjoint(walk.tape.consumers[v])}
             if len(open_) == 1 and open_ == {*made}:
                 yield made[0]
+
+    def _swapped(self) -> list[tuple[int, int]]:
+        """Pairs of values that are one but for where its elements lie, or what fills them."""
+        swapped = self._arranged_by_each() + self._filled_for_inputs()
+        return swapped + self._ambiguous_inputs() + self._swapped_in_the_reference()
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
         """Pairs of a value that one side passes on and one that the other computes from it.

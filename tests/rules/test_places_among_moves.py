@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 import parity
-from tests.rules.pairs import kinds
+from tests.rules.pairs import compare, kinds, weights
 
 STEPS = np.random.default_rng(13).standard_normal((2, 9, 8)).astype("f")
 
@@ -50,3 +50,30 @@ def test_an_epsilon_of_every_norm_is_one_cause_with_all_its_places() -> None:
     report = parity.compare(*map(parity.wrap, models), inputs=STEPS)
     assert kinds(report) == ["norm-epsilon"]
     assert report.divergences[0].times == 13
+
+
+KERNELS = [weights(8, 8) / 2 for _ in range(6)]
+
+
+def step_of(x: torch.Tensor, step: float, other: bool) -> torch.Tensor:
+    """One of the steps, in either of two forms."""
+    if other:
+        moved = torch.cat([x[..., -1:], x[..., :-1]], -1)
+        return torch.stack([x * torch.cos(step * x), torch.sin(step * moved)]).sum(0)
+    return torch.addcmul(torch.roll(torch.sin(x * step), 1, -1), x, torch.cos(x * step))
+
+
+def mixed(x: torch.Tensor, at: int, steps: tuple[float, ...], other: bool) -> torch.Tensor:
+    """Query and key go through steps after none of which another value agrees."""
+    query, key, value = (x @ one for one in KERNELS[at : at + 3])
+    for step in steps:
+        query, key = step_of(query, step, other), step_of(key, step, other)
+    return x + torch.softmax(query @ key.transpose(1, 2) / 4, -1) @ value
+
+
+def test_a_region_of_many_steps_ends_where_all_goes_through() -> None:
+    def model(steps: tuple[float, ...], other: bool):
+        return lambda x: mixed(mixed(x, 0, steps, other), 3, steps, other)
+
+    report = compare(model((1.0, 2.0, 1.5), False), model((1.1, 2.2, 1.7), True), inputs=STEPS)
+    assert sum(one.times for one in report.divergences) > 4  # of either layer, each by itself

@@ -266,7 +266,9 @@ def _unmasked(case: Case, of_candidate: bool = False) -> Iterator[dict[int, Arra
     side = sides(case)[of_candidate]
     fixed, given = masks_of(side), given_masks(side)
     multiplying = [op for op in side.view.ops if op.word in MULTIPLICATIONS]
-    several = (fixed + given, fixed, given) if fixed and given else (fixed + given,)
+    numbers = fixed + [one for one in given if one[1].dtype.kind == "f"]
+    flags = [one for one in given if one[1].dtype.kind != "f"]
+    several = (numbers, flags, numbers + flags) if flags else (numbers,)
     for masks, choice in itertools.product(several, (1, 0)):
         values: dict[int, Array] = {}
         for value, array in masks:
