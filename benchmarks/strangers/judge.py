@@ -106,7 +106,7 @@ def said_of(report: Any) -> dict[str, Any]:
 
 def _is_placed(fault: Fault | None, one: Mapping[str, Any]) -> bool:
     return fault is not None and any(
-        place in one["words"] or any(place in layer for layer in one["layers"])
+        place in one["words"] or any(place in where for where in (*one["layers"], *one["lines"]))
         for place in fault.places
     )
 

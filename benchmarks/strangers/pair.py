@@ -15,8 +15,8 @@ class Fault:
     Attributes:
         what: what was changed, in words.
         causes: the kinds of causes that are right.
-        places: parts of a layer's path in either model, or an operation's word; the first
-            divergence is at one of them.
+        places: parts of a layer's path or of a line in either model, or an operation's word; the
+            first divergence is at one of them.
     """
 
     what: str

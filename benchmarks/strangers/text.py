@@ -64,13 +64,15 @@ PAIRS = [
         "bert-causal", of.BERT,
         Fault(
             "is_decoder is True: each step sees those before it alone",
-            ("attention-mask-missing",), _SELF,
+            # both models make the mask of all layers once, in front of the first
+            ("attention-mask-missing",), ("modeling_attn_mask_utils.py",),
         ),
         {"is_decoder": True, "use_cache": False},
     ),
     pair(
         "bert-heads", of.BERT,
-        Fault("2 heads, not 4, over the same width", (), _SELF), {"num_attention_heads": 2},
+        Fault("2 heads, not 4, over the same width", ("head-count",), _SELF),
+        {"num_attention_heads": 2},
     ),
     pair(
         "bert-dropout", of.BERT,
@@ -151,7 +153,7 @@ PAIRS = [
     ),
     pair(
         "gptj-rotary", of.GPTJ,
-        Fault("rotary_dim is 8, not 4", (), ("h.0.attn", "h_._0/attn")),
+        Fault("rotary_dim is 8, not 4", ("rotary-parameters",), ("h.0.attn", "h_._0/attn")),
         {"rotary_dim": 8},
     ),
     pair(

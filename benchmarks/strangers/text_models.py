@@ -75,6 +75,13 @@ def words() -> dict[str, Any]:
     return {"input_ids": tokens()["input_ids"]}
 
 
+def masked() -> dict[str, Any]:
+    """Words, some of them hidden behind the mask's own word, 4."""
+    found = words()["input_ids"]
+    found[[0, 1, 1], [2, 7, 8]] = 4
+    return {"input_ids": found}
+
+
 def both() -> dict[str, Any]:
     """For an encoder and a decoder."""
     return {**tokens(), "decoder_input_ids": tokens()["input_ids"][:, :5]}
@@ -164,7 +171,7 @@ _ESM = {
     "token_dropout": True,
 }
 # Without padding: torch's model does not pass the mask on to its embeddings, TensorFlow's does.
-ESM = Architecture("Esm", _ESM, words)
+ESM = Architecture("Esm", _ESM, masked)
 PADDED_ESM = Architecture("Esm", _ESM, tokens)
 LAYOUTLM = Architecture("LayoutLM", {**_BERT, "max_2d_position_embeddings": 64}, boxes)
 ROFORMER = Architecture("RoFormer", {**_BERT, "embedding_size": 16}, tokens)

@@ -87,8 +87,11 @@ REGNET = Architecture("RegNet", {**_STAGES, "groups_width": 8}, _images)
 RESNET = Architecture("ResNet", _STAGES, _images)
 CVT = Architecture(
     "Cvt",
-    {"embed_dim": [16, 24, 32], "num_heads": [1, 2, 2], "depth": [1, 1, 2],
-     "drop_path_rate": [0.0, 0.0, 0.0]},  # three stages: its TensorFlow class counts on them
+    # Three stages: its TensorFlow class counts on them, and asks for the size of the images, which
+    # its configuration lacks. Of a stage's rates of dropped paths, one per block, torch's class
+    # reads that with the stage's own number: each stage has more blocks than stages come before it.
+    {"image_size": 32, "embed_dim": [16, 24, 32], "num_heads": [1, 2, 2],
+     "depth": [1, 2, 3], "drop_path_rate": [0.0, 0.0, 0.0]},
     _images,
 )  # fmt: skip
 DATA2VEC = Architecture("Data2VecVision", {**_VIT, "out_indices": [0, 1]}, _images)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import inf
 
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.region import Scene, SideWalk
-from parity.matching.axis_order import Order, find_order, orders, without_ones
+from parity.matching.axis_order import Order, find_order, orders, sample, without_ones
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.limits import SAME
 from parity.matching.match import Pair
@@ -51,11 +51,79 @@ class CutCandidates:
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
-        swapped = self._arranged_by_each() + self._filled_for_inputs()
-        swapped += self._ambiguous_inputs() + self._swapped_in_the_reference()
+        swapped = self._swapped()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
         return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
+
+    def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:
+        """Pairs with their axis orders, the smallest regions first, then the outputs.
+
+        What moves alone make of a value is the same array in the place of another: no new try.
+        """
+        known: set[tuple[int, bytes]] = set()
+        arranged = {*self._swapped(), *((a, b) for b, a in self.found.arranged.items())}
+        for pairs, tries in (
+            (self.candidates(), limits.CUT_TRIES),
+            (self._bottlenecks(), limits.BOTTLENECK_TRIES),
+        ):
+            yield from itertools.islice(self._not_tried(pairs, arranged, known), tries)
+        values = self.reference.tape.values, self.candidate.tape.values
+        for a, b in (pair.values for pair in self.scene.differing):
+            if values[0][a].size == values[1][b].size:
+                yield a, b, self.orders(a, b)
+
+    def _not_tried(
+        self,
+        pairs: Iterable[tuple[int, int]],
+        arranged: Collection[tuple[int, int]],
+        known: set[tuple[int, bytes]],
+    ) -> Iterator[tuple[int, int, list[Order]]]:
+        """Those with an array that is no other's in the same place, or arranged anew."""
+        for a, b in pairs:
+            fitting = []
+            for order in self.orders(a, b):
+                laid = order.apply(self.found.reference.array(a))
+                key = b, laid.ravel()[sample(laid.size)].tobytes()
+                if key not in known or (a, b) in arranged:
+                    known.add(key)
+                    fitting.append(order)
+            if fitting:
+                yield a, b, fitting
+
+    def _bottlenecks(self) -> Iterator[tuple[int, int]]:
+        """Pairs of values through which all goes that differs, the first ones first.
+
+        Behind many operations there are more pairs of values than can be tried: the result of an
+        attention whose query and key are turned, say.
+        """
+        ends = [
+            list(itertools.islice(self._passed_by_all(walk), limits.BOTTLENECKS))
+            for walk in (self.reference, self.candidate)
+        ]
+        values = self.reference.tape.values, self.candidate.tape.values
+        ranked = sorted(
+            itertools.product(*map(enumerate, ends)), key=lambda one: one[0][0] + one[1][0]
+        )
+        for (_, a), (_, b) in ranked:
+            if values[0][a].size == values[1][b].size:
+                yield a, b
+
+    def _passed_by_all(self, walk: SideWalk) -> Iterator[int]:
+        ops = self.scene.differing_region(walk).ops
+        inside, open_ = {op.index for op in ops}, set[int]()
+        for op in ops:
+            check()
+            open_ -= {v for v in op.inputs if max(inside & {*walk.tape.consumers[v]}) <= op.index}
+            made = [v for v in op.outputs if not self.scene.is_settled(walk, v)]
+            open_ |= {v for v in made if not inside.isdisjoint(walk.tape.consumers[v])}
+            if len(open_) == 1 and open_ == {*made}:
+                yield made[0]
+
+    def _swapped(self) -> list[tuple[int, int]]:
+        """Pairs of values that are one but for where its elements lie, or what fills them."""
+        swapped = self._arranged_by_each() + self._filled_for_inputs()
+        return swapped + self._ambiguous_inputs() + self._swapped_in_the_reference()
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
         """Pairs of a value that one side passes on and one that the other computes from it.

@@ -6,7 +6,6 @@ reconverge, the region ends.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -102,11 +101,7 @@ class CutSearch:
 
     def _first_cut(self) -> tuple[Mismatch, Match] | None:
         """The smallest pair of regions after which something reconverges."""
-        values = self.reference.tape.values, self.candidate.tape.values
-        ends = (pair.values for pair in self.scene.differing)
-        ends = ((a, b) for a, b in ends if values[0][a].size == values[1][b].size)
-        likely = self.ends.candidates()[: limits.CUT_TRIES]
-        for a, b in itertools.chain(likely, ends):
+        for a, b, fitting in self.ends.to_be_tried():
             check()
             if self._doubted is not None:
                 surer = self.ends.depth(*self._doubted[:2]) + limits.UNSURE_STEPS
@@ -115,7 +110,7 @@ class CutSearch:
             known = self.found.pairs.get(b)
             orders = [
                 order
-                for order in self.ends.orders(a, b)
+                for order in fitting
                 if known is None or order.stable and _may_lie(known, a, order)
             ]
             steps = [self._meet(a, b, order, again=known is not None) for order in orders]

@@ -16,6 +16,8 @@ LEFT = 0.01  # of a difference, once what explains it is put right
 # --- regions --------------------------------------------------------------------------------------
 LEAST_FAULT_OF_CONSTANTS = 0.1  # no rounding of a float32 parameter leaves so much
 CUT_TRIES = 60  # pairs of values that are tried as the end of a region; a pair costs a replay
+BOTTLENECK_TRIES = 24  # the same of values through which all goes, where no others end it
+BOTTLENECKS = 64  # of either side
 WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on
 FEW_CUT_TRIES = 3  # of transposed squares, which are tried before all else
 PASSED_ON_STEPS = 3  # operations by which one side changes what the other passes on unchanged

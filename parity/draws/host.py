@@ -24,6 +24,7 @@ from parity.callstack import is_users
 from parity.draws.draw import Array, Draw, generator
 from parity.draws.families import fresh, known
 from parity.draws.numpy_kernels import LEGACY, OTHERS, Given, Kernel
+from parity.draws.unread import is_unread, stand_in
 from parity.draws.watched_generators import (
     KINDS,
     is_pythons,
@@ -53,6 +54,7 @@ class HostDraw:
         state: a digest of the generator's, before it drew.
         found: whether the tape has it.
         value: of its noise on the tape.
+        given: what the model got; see `stand_in`.
         traced: whether the body of a `tf.function` drew it, which draws when it is traced and then
             never again; while a model is recorded such bodies run like any other code.
     """
@@ -65,6 +67,7 @@ class HostDraw:
     state: bytes = b""
     found: bool = False
     value: int | None = None
+    given: Any = None
     traced: bool = False
 
 
@@ -101,6 +104,7 @@ class Host:
         self.made: dict[int, Any] = {}  # what stands for NumPy's makers of generators
         self._framework = framework
         self._asked = False
+        self._stood: list[Any] = []  # for numbers of `random`
         self._given = None if given is None else iter(given)
         self._thread = threading.get_ident()
         self._busy = False
@@ -137,7 +141,8 @@ class Host:
             self.draws.append(drawn)
         finally:
             self._busy = False
-        return result
+        drawn.given = stand_in(result)
+        return drawn.given
 
     def _far_out(self, kernel: Kernel, draw: Draw, result: Any, given: Given) -> Any:
         """What a call gives: as it was drawn, or samples from the ends of its law."""
@@ -203,7 +208,8 @@ class Host:
                     yield self
         finally:
             moved = [one for one, now in self._streams().items() if stood.get(one) != now]
-            self.unseen = ["random"] * self._asked + moved
+            self.unseen = ["random"] * (self._asked or not all(map(is_unread, self._stood))) + moved
+            self.draws = [one for one in self.draws if not is_unread(one.given)]
             for put_back in reversed(swaps):
                 put_back()
 
@@ -220,7 +226,12 @@ class Host:
         def drawing(*args: Any, **kwargs: Any) -> Any:
             own = threading.get_ident() == self._thread and self._given is None
             if own and is_users(sys._getframe(1).f_code):  # libraries draw seeds and names
-                self._asked = True
+                given = stand_in(function(*args, **kwargs))
+                if is_unread(given):
+                    self._stood.append(given)
+                else:
+                    self._asked = True
+                return given
             return function(*args, **kwargs)
 
         return drawing

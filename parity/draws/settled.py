@@ -9,6 +9,7 @@ import numpy as np
 
 from parity.draws.draw import Array, Gave, Transform
 from parity.draws.host import far_out
+from parity.draws.unread import standing_in
 from parity.errors import ParityError
 from parity.numerics.difference import residual
 from parity.tape import Op, Tape
@@ -29,7 +30,25 @@ def settle(tape: Tape, again: Callable[[int], Tape]) -> Tape:
     Args:
         again: records the model anew, at each turn from another random state.
     """
-    return _held_far_out(_settled(tape, again), again)
+    return _held_far_out(_settled(_without_unread(tape, again), again), again)
+
+
+def _without_unread(tape: Tape, again: Callable[[int], Tape]) -> Tape:
+    """The tape; where all draws that are not followed are numbers that the model never reads, none.
+
+    It gives the same when it is recorded with things in their place that can be no number.
+    """
+    if not tape.lost_draws:
+        return tape
+    try:
+        with standing_in():
+            other = again(_TURNS + 1)
+    except ParityError:  # it reads one
+        return tape
+    same = [op.kind for op in tape.ops] == [op.kind for op in other.ops]
+    if not same or other.lost_draws or _not_followed(tape, other):
+        return tape
+    return replace(tape, lost_draws=[])
 
 
 def _settled(tape: Tape, again: Callable[[int], Tape]) -> Tape:

@@ -113,7 +113,7 @@ def find_order(
         distance = residual(a, b, extent)  # most values lie as their partners do
         if distance <= tolerance:
             return next(orders(a.shape, b.shape)), distance
-    picks = _sample(b.size)
+    picks = sample(b.size)
     wanted = b.ravel()[picks]
     # no single element can differ by more
     slack = 2 * tolerance * print_.norm if b.dtype.kind in "fc" else 0.0
@@ -236,7 +236,8 @@ def _merges(fine: tuple[int, ...], coarse: tuple[int, ...]) -> bool:
     return at == len(fine)
 
 
-def _sample(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def sample(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The places of the elements of an array by which it is told from others at first."""
     if size <= limits.SAMPLED_ELEMENTS:
         return np.arange(size)
     # steps that share no factor with usual axis lengths, so that every axis varies

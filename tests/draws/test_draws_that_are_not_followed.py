@@ -1,5 +1,6 @@
 """Draws by Python's `random`, or by a framework that is not recorded, are seen all the same."""
 
+import contextlib
 import random
 from random import random as coin
 
@@ -47,6 +48,52 @@ def test_a_port_that_hardly_ever_explores_is_no_parity(draw):
     found, reasons = verdict(greedy, explores(draw, 0.0))
     assert found == "unverified"
     assert "draws with random" in reasons
+
+
+def drops_layers(drops):
+    """A port that drops layers in training alone, as `drops` decides by whether it is."""
+
+    def port(x):
+        q = torch.tanh(x @ W)
+        return q.min(1).values if drops(False) else q.max(1).values
+
+    return port
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda: random.random(), lambda: random.randint(0, 3), lambda: np.random.uniform(0, 1)],
+    ids=["random", "randint", "numpy"],
+)
+def test_a_number_that_is_never_read_leads_to_nothing(draw):
+    def drops(training):
+        number = draw()
+        return training and number < 0.1
+
+    assert verdict(greedy, drops_layers(drops)) == ("parity", "")
+
+
+def asked_in_vain():
+    number = random.random()
+    with contextlib.suppress(TypeError):
+        return number < 0.0
+    return False
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        lambda: random.random() < 0.0,
+        lambda: np.random.uniform(0, 1) < 0.0,
+        lambda: not isinstance(random.random(), float),
+        lambda: torch.full((), random.random()) < 0.0,
+        lambda: random.sample(range(9), 2) == [9, 9],
+        asked_in_vain,
+    ],
+    ids=["compared", "of numpy", "its class", "given to the framework", "no number", "in vain"],
+)
+def test_a_number_that_is_read_may_lead_to_anything(reads):
+    assert verdict(greedy, drops_layers(lambda training: reads()))[0] == "unverified"
 
 
 def test_another_framework_draws():

@@ -8,7 +8,7 @@ from parity.diagnosis.causes._attested import adds
 from parity.diagnosis.causes._limits import HIDDEN
 from parity.diagnosis.causes._sides import CaseSide
 from parity.diagnosis.view import RegionView
-from parity.operations import MULTIPLICATIONS, SUBTRACTIONS
+from parity.operations import LOOK_UPS, MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Array, Op, Replay
 from parity.walk_once import Once
 
@@ -31,11 +31,37 @@ def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
 
 
 def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
-    """Arrays of zeros and ones among what a region is given, as a mask that is an input."""
-    run, ops = side.model.run, side.view.ops
-    read = dict.fromkeys(value for op in ops for value in op.inputs if value in side.entering)
-    arrays = ((value, run.array(value)) for value in read)
-    return [(value, array) for value, array in arrays if is_zero_one(array)]
+    """Arrays of zeros and ones among what a region is given, as a mask that is an input.
+
+    Whole numbers and flags are masks where the region makes of them what hides something.
+    """
+    run, ops, tape = side.model.run, side.view.ops, side.view.tape
+    made = {value for op in ops for value in op.outputs}
+    read = dict.fromkeys(value for op in ops for value in op.inputs if value not in made)
+    found = []
+    for value in filter(tape.is_live, read):
+        array = run.array(value)
+        if not is_zero_one(array):
+            continue
+        if value in side.entering or array.dtype.kind in "biu" and _becomes_a_mask(side, value):
+            found.append((value, array))
+    return found
+
+
+def _becomes_a_mask(side: CaseSide, value: int) -> bool:
+    """Whether a region makes of zeros and ones alone an array that hides what it meets."""
+    tape, run = side.view.tape, side.model.run
+    made = {value}
+    for op in side.view.ops:
+        live = [one for one in op.inputs if tape.is_live(one)]
+        if not live or not made.issuperset(live):
+            continue
+        if op.word in LOOK_UPS:
+            return False  # they are indices
+        made.update(op.outputs)
+        if any(is_mask_of(run.array(one)) and _hides(side.view, run, one) for one in op.outputs):
+            return True
+    return False
 
 
 def is_mask_of(array: Array) -> bool:

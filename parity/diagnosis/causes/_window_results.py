@@ -61,16 +61,23 @@ def target_of(
 
 def with_result(target: WindowSite, result: Array, trial: Trial) -> Array:
     """What a region gives with another result in the place of its own; empty where that fails."""
-    fitting = with_rank(result, len(target.slide.size) + 2)
-    if fitting is None:
+    laid = as_target(target, result)
+    if laid is None:
         return _NO_RESULT
-    if target.bias is not None:
-        fitting = without_bias(fitting, -target.bias)
-    laid = _laid(fitting, target)
     try:
-        return target.side.run(trial.given, {target.at: np.ascontiguousarray(laid)})
+        return target.side.run(trial.given, {target.at: laid})
     except ReplayError:  # operations behind it take no other size
         return _NO_RESULT
+
+
+def as_target(target: WindowSite, result: Array) -> Array | None:
+    """A result, channels first and without bias, as a target's operation gives it."""
+    fitting = with_rank(result, len(target.slide.size) + 2)
+    if fitting is None:
+        return None
+    if target.bias is not None:
+        fitting = without_bias(fitting, -target.bias)
+    return np.ascontiguousarray(_laid(fitting, target))
 
 
 def channels_first(array: Array, last: bool, slide: Slide) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,15 +66,22 @@ def site_of(side: CaseSide, kinds: Collection[str] = KINDS) -> WindowSite | None
     Args:
         kinds: of slides, to which it is limited.
     """
-    for op in side.view.ops:
-        window = side.view.tape.window(op) if op.word in _KINDS else None
-        site = None if window is None else _of_window(side, op, window)
-        if site is not None and site.slide.kind in kinds:
-            return site
+    site = next(sites_of(side, kinds), None)
+    if site is not None:
+        return site
     if "pad" not in kinds:
         return None
     padding = next((op for op in side.view.ops if op.word in PADS), None)
     return None if padding is None else _of_padding(side, padding)
+
+
+def sites_of(side: CaseSide, kinds: Collection[str]) -> Iterator[WindowSite]:
+    """All convolutions and pools of some kinds in a side's region, in the order of the flow."""
+    for op in side.view.ops:
+        window = side.view.tape.window(op) if op.word in _KINDS else None
+        site = None if window is None else _of_window(side, op, window)
+        if site is not None and site.slide.kind in kinds:
+            yield site
 
 
 def _of_window(side: CaseSide, op: Op, window: Window) -> WindowSite | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -187,7 +188,7 @@ def _masked_in_addition(case: Case) -> Iterator[Explanation]:
 
 
 def _softmaxes(ops: Iterable[Op]) -> bool:
-    return any(op.word in SOFTMAXES for op in ops)
+    return any(op.word in SOFTMAXES or op.word == "attention" for op in ops)
 
 
 def _masked_before(case: Case, of_candidate: bool = True) -> str:
@@ -263,9 +264,12 @@ def _masks_behind(case: Case) -> bool:
 def _unmasked(case: Case, of_candidate: bool = False) -> Iterator[dict[int, Array]]:
     """Values for the masks of one side that mask nothing."""
     side = sides(case)[of_candidate]
-    masks = masks_of(side) + given_masks(side)
+    fixed, given = masks_of(side), given_masks(side)
     multiplying = [op for op in side.view.ops if op.word in MULTIPLICATIONS]
-    for choice in (1, 0):
+    numbers = fixed + [one for one in given if one[1].dtype.kind == "f"]
+    flags = [one for one in given if one[1].dtype.kind != "f"]
+    several = (numbers, flags, numbers + flags) if flags else (numbers,)
+    for masks, choice in itertools.product(several, (1, 0)):
         values: dict[int, Array] = {}
         for value, array in masks:
             if array.dtype.kind == "f" and array.min() <= HIDDEN:

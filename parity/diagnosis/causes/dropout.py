@@ -56,8 +56,8 @@ def dropout(case: Case) -> Iterator[Explanation]:
         the reference's mask in the candidate gives the reference's value.
     """
     yield from _of_masks(case)
-    reference = _dropout(inside_reference(case)) if _draws(case.reference) else None
-    candidate = _dropout(inside_candidate(case)) if _draws(case.candidate) else None
+    reference = _dropout(inside_reference(case)) if draws_there(case.reference) else None
+    candidate = _dropout(inside_candidate(case)) if draws_there(case.candidate) else None
     yield from all_that_fit(case, _of_rates(case, reference, candidate))
 
 
@@ -98,7 +98,7 @@ def _of_masks(case: Case) -> Iterator[Explanation]:
     first = case.first
     mask = first.x
     if _is_mask(first.reference) and _is_mask(first.candidate):
-        if not (_draws(case.reference) and _draws(case.candidate)):
+        if not (draws_there(case.reference) and draws_there(case.candidate)):
             return
         rates = _scale_of_mask(case.reference), _scale_of_mask(case.candidate)
         predict: Predict = as_it_is
@@ -151,7 +151,7 @@ def _rate_of(scale: float) -> float | None:
     return rounded(1 - 1 / scale, 4) if scale > 1 + 1e-6 else None
 
 
-def _draws(view: RegionView) -> bool:
+def draws_there(view: RegionView) -> bool:
     """Whether random samples are drawn there, or read: those that are paired lie before it."""
     noise = origins(view.tape).noise
     return any(
@@ -162,13 +162,13 @@ def _draws(view: RegionView) -> bool:
 
 def _dropout(inside: Inside) -> Dropout | None:
     for value, source in inside.derived():
-        found = _rate(inside.array(source), inside.array(value))
+        found = rate_of_dropout(inside.array(source), inside.array(value))
         if found is not None:
             return Dropout(source, value, *found)
     return None
 
 
-def _rate(x: Array, made: Array) -> tuple[float, float] | None:
+def rate_of_dropout(x: Array, made: Array) -> tuple[float, float] | None:
     """The share that is dropped, and that of zeros; None if the elements are not 0 or scaled."""
     if x.shape != made.shape or not x.size:
         return None

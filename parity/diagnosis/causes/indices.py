@@ -11,23 +11,31 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import NUMBERS_SHOWN, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import (
+    COUNTED,
+    NUMBERS_SHOWN,
+    OTHER_SOURCE,
+    SOURCES_TRIED,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.causes._substitution import Substituted, varies, with_value
 from parity.diagnosis.causes.combinators import first_that_fits
+from parity.operations import LOOK_UPS
 from parity.tape import Array
 
 
-@cause("wrong-source", tier=2)
+@cause("wrong-source", "position-ids", tier=2)
 def other_index(case: Case) -> Iterator[Explanation]:
     """Rows are looked up, or summed, by another index than the reference's.
 
-    Looks like: ids without the offset of their table; messages that are summed at their senders.
+    Looks like: ids without the offset of their table; messages that are summed at their senders;
+        positions that are counted from 1, not 0, as behind another number for the padding.
     Proof: the reference's operations with the index that the candidate reads give the candidate's
-        value.
+        value; where that counts from another number, with the reference's index moved by as much.
     """
-    for found in first_that_fits(case, _other_indices(case)):
+    proposals = itertools.chain(_other_start(case), _other_indices(case))
+    for found in first_that_fits(case, proposals):
         yield replace(found, unproved=found.unproved or twins(case))
 
 
@@ -39,6 +47,7 @@ def _other_indices(case: Case) -> Iterator[Explanation]:
         other = pairs[read].reference if read in pairs else _held(case, wrong)
         if right.size != wrong.size or other == value or _is_one(right, wrong):
             continue
+        yield from _counted(case, value, right, wrong)
         names = named(case.reference.tape, value), _name(case, read, other)
         if names[0] == names[1]:
             names = _numbers(right, wrong)
@@ -61,6 +70,35 @@ def _indices(side: CaseSide) -> Iterator[tuple[int, Array]]:
 
 def _is_one(right: Array, wrong: Array) -> bool:
     return bool(np.array_equal(right.reshape(-1), wrong.reshape(-1)))
+
+
+def _other_start(case: Case) -> Iterator[Explanation]:
+    """The same where a region ends with the index, by which rows are looked up next."""
+    view = case.reference
+    if view.ops and view.value.dtype.startswith("int"):
+        readers = (view.tape.ops[index] for index in view.tape.consumers[view.end])
+        if any(op.word in LOOK_UPS for op in readers):
+            yield from _counted(case, view.end, case.first.reference, case.first.candidate)
+
+
+def _counted(case: Case, value: int, right: Array, wrong: Array) -> Iterator[Explanation]:
+    by = _counted_from(right, wrong) if right.size == wrong.size else 0
+    if by:
+        yield Explanation(
+            "position-ids",
+            f"positions are counted {by:+d} from the reference's",
+            with_value(case, value, partial(np.add, by)),
+            parameters={"position": (int(right.flat[0]), int(right.flat[0]) + by)},
+        )
+
+
+def _counted_from(right: Array, wrong: Array) -> int:
+    """By how much an index that counts steps is moved; 0 for any other."""
+    moved = np.unique(wrong.reshape(-1).astype(np.int64) - right.reshape(-1))
+    counts = right.ndim and right.shape[-1] > 2
+    if not counts or moved.size > 1 or (np.diff(right, axis=-1) == 1).mean() < COUNTED:
+        return 0
+    return int(moved[0])
 
 
 def _held(case: Case, index: Array) -> int | None:

@@ -23,7 +23,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes._weights import made, matrices
 from parity.draws.draw import Reparametrised
-from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
+from parity.operations import ADDITIONS, MULTIPLICATIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
 # several operations in one
@@ -126,6 +126,8 @@ def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
     known = matrices(case.repaired.reference)
     tape = case.candidate.tape
     for op in left_out:
+        if op.word in MULTIPLICATIONS:
+            continue  # what scales, as the waves of positions do, is read more than once
         sources = [made(case.candidate, one) for one in op.inputs if not tape.is_live(one)]
         if any(one.ops and known.holds(one.without_biases(tape)) for one in sources):
             return f"what {op.kind} adds is made of weights that the reference has, too"
@@ -161,6 +163,8 @@ def _has_it(other: Inside, own: Inside, left_out: list[Op]) -> str:
         for inside in (other, own)
     )
     for op in left_out:
+        if op.role == "move":
+            continue  # of splits and joins there are some everywhere
         if candidate[op.word] and candidate[op.word] >= reference[op.word]:
             return f"the other model computes {op.kind} there as well"
     kernels = [word for word in candidate if word in _KERNELS and word not in reference]

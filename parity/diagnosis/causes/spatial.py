@@ -49,14 +49,14 @@ def windows(case: Case) -> Iterator[Explanation]:
     for source in map(site_of, both):
         if source is None:
             continue
-        x = _base(source, case.first)
+        x = base_of(source, case.first)
         known = source.slide.kind, x.size
         if known in seen:
             continue  # the same input: only what is padded on one side shows more on the other
         seen.add(known)
         sites = [site_of(side, {source.slide.kind}) for side in both]
         reference, candidate = (
-            _slide_of(side, site, source, x) for side, site in zip(both, sites, strict=True)
+            slide_of(side, site, source, x) for side, site in zip(both, sites, strict=True)
         )
         if reference is None or candidate is None:
             continue
@@ -67,7 +67,7 @@ def windows(case: Case) -> Iterator[Explanation]:
         for side, site, slide in zip(both, sites, (reference, candidate), strict=True):
             target = target_of(side, site, source, slide, x)
             if target is not None or not side.is_candidate:
-                predict = partial(_predicted, source, target, source.kernel)
+                predict = partial(predicted, source, target, source.kernel)
                 predictions = partial(predict, candidate), partial(predict, reference)
                 proposals.append(
                     replace(explained, candidate=predictions[0], reference=predictions[1])
@@ -90,17 +90,17 @@ def groups(case: Case) -> Iterator[Explanation]:
     source = sites[0] or sites[1]
     if source is None or source.kernel is None:
         return
-    x = _base(source, case.first)
+    x = base_of(source, case.first)
     kernels = (_kernels(*one, source) for one in zip(both, sites, strict=True))
     for kernel, other in itertools.product(*kernels):
         numbers = x.shape[1] // kernel.shape[1], x.shape[1] // other.shape[1]
         if numbers[0] == numbers[1] or not _begins_alike(kernel, other):
             continue
         own = replace(source, kernel=kernel, slide=replace(source.slide, groups=numbers[0]))
-        slide = _slide_of(both[0], sites[0], own, x)
+        slide = slide_of(both[0], sites[0], own, x)
         if slide is None:
             continue
-        predict = partial(_predicted, own, target_of(both[0], sites[0], own, slide, x))
+        predict = partial(predicted, own, target_of(both[0], sites[0], own, slide, x))
         text = f"{numbers[1]} group{'s' * (numbers[1] != 1)} of channels"
         yield Explanation(
             "groups",
@@ -238,9 +238,7 @@ def _stated(slide: Slide, site: WindowSite | None, space: Sequence[int]) -> Pads
 # --- what it gives --------------------------------------------------------------------------------
 
 
-def _slide_of(
-    side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array
-) -> Slide | None:
+def slide_of(side: CaseSide, site: WindowSite | None, source: WindowSite, x: Array) -> Slide | None:
     """A side's slide, read off what it gives from the source's input and kernel."""
     own, ones = (site or source).slide, (1,) * (x.ndim - 2)  # further axes are the first
     stride, dilation = ((ones + one)[-len(ones) :] for one in (own.stride, own.dilation))
@@ -274,7 +272,7 @@ def _observed(side: CaseSide, site: WindowSite | None, source: WindowSite) -> It
             yield without_bias(end, bias)
 
 
-def _predicted(
+def predicted(
     source: WindowSite,
     target: WindowSite | None,
     kernel: Array | None,
@@ -287,7 +285,7 @@ def _predicted(
         source: whose input and kernel it is computed from.
         target: where it stands; None where other operations compute the reference's, up to the end.
     """
-    result = slid(_base(source, trial), slide, kernel)
+    result = slid(base_of(source, trial), slide, kernel)
     return _as_end(source, result) if target is None else with_result(target, result, trial)
 
 
@@ -302,6 +300,6 @@ def _as_end(source: WindowSite, result: Array) -> Array:
     return source.side.case.as_reference(result) if source.side.is_candidate else result
 
 
-def _base(site: WindowSite, trial: Trial) -> Array:
+def base_of(site: WindowSite, trial: Trial) -> Array:
     (array,) = site.side.values(trial.given, [site.base])
     return np.moveaxis(array, -1, 1) if site.channels_last else array

@@ -92,14 +92,19 @@ def factor(case: Case) -> Iterator[Explanation]:
 
 
 def _factors(inside: Inside) -> Iterator[tuple[int, float]]:
-    """Values that are others times one number, and the numbers."""
+    """Values that are others times one number, and the numbers.
+
+    What is multiplied by 1 lies before a region: it is equal to what agrees there.
+    """
     tape = inside.view.tape
-    for value in inside.computed:
+    for value in (*inside.entering, *inside.computed):
         op = tape.producer(value)
         read = [one for one in (op.inputs if op else ()) if tape.is_live(one)]
         if op is None or op.word not in ("multiply", "divide") or len(read) != 1:
             continue
         x, made = inside.array(read[0]), inside.array(value)
+        if value in inside.entering and not np.array_equal(x, made):
+            continue
         by = float(np.vdot(x, made) / np.vdot(x, x)) if x.shape == made.shape and x.any() else 0.0
         if by and close(by * x, made):
             yield value, by
