@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from math import inf
 
 from parity.budget import check
@@ -51,10 +52,11 @@ class CutCandidates:
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
-        swapped = self._swapped()
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ranked = heapq.merge(*map(ending_in, ends[1]))
-        return swapped + [(a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)]
+        return self._swapped + [
+            (a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)
+        ]
 
     def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:
         """Pairs with their axis orders, the smallest regions first, then the outputs.
@@ -62,9 +64,10 @@ class CutCandidates:
         What moves alone make of a value is the same array in the place of another: no new try.
         """
         known: set[tuple[int, bytes]] = set()
-        arranged = {*self._swapped(), *((a, b) for b, a in self.found.arranged.items())}
+        likely = self.candidates()
+        arranged = {*self._swapped, *((a, b) for b, a in self.found.arranged.items())}
         for pairs, tries in (
-            (self.candidates(), limits.CUT_TRIES),
+            (likely, limits.CUT_TRIES),
             (self._bottlenecks(), limits.BOTTLENECK_TRIES),
         ):
             yield from itertools.islice(self._not_tried(pairs, arranged, known), tries)
@@ -111,15 +114,17 @@ class CutCandidates:
 
     def _passed_by_all(self, walk: SideWalk) -> Iterator[int]:
         ops = self.scene.differing_region(walk).ops
-        inside, open_ = {op.index for op in ops}, set[int]()
+        last_read = {value: op.index for op in ops for value in op.inputs}
+        open_ = set[int]()
         for op in ops:
             check()
-            open_ -= {v for v in op.inputs if max(inside & {*walk.tape.consumers[v]}) <= op.index}
-            made = [v for v in op.outputs if not self.scene.is_settled(walk, v)]
-            open_ |= {v for v in made if not inside.isdisjoint(walk.tape.consumers[v])}
+            open_ -= {value for value in op.inputs if last_read[value] == op.index}
+            made = [value for value in op.outputs if not self.scene.is_settled(walk, value)]
+            open_ |= {value for value in made if value in last_read}
             if len(open_) == 1 and open_ == {*made}:
                 yield made[0]
 
+    @cached_property
     def _swapped(self) -> list[tuple[int, int]]:
         """Pairs of values that are one but for where its elements lie, or what fills them."""
         swapped = self._arranged_by_each() + self._filled_for_inputs()
