@@ -21,8 +21,10 @@ from parity.diagnosis.causes._substitution import (
     varies,
     with_value,
 )
-from parity.diagnosis.causes._weights import made, matrices
+from parity.diagnosis.causes._weights import Made, made
+from parity.diagnosis.view import LeafView
 from parity.draws.draw import Reparametrised
+from parity.matching.match import Indexed
 from parity.operations import ADDITIONS, NORMS, SOFTMAXES, SUBTRACTIONS
 from parity.tape import Op
 
@@ -123,13 +125,25 @@ def _is_given(left_out: list[Op]) -> str:
 
 def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
     """Why what the candidate adds may be amiss, as a first state: it is made of shared matrices."""
-    known = matrices(case.repaired.reference)
+    known = _matrices(case.repaired.reference)
     tape = case.candidate.tape
     for op in left_out:
         sources = [made(case.candidate, one) for one in op.inputs if not tape.is_live(one)]
         if any(one.ops and known.holds(one.without_biases(tape)) for one in sources):
             return f"what {op.kind} adds is made of weights that the reference has, too"
     return ""
+
+
+def _matrices(side: Indexed) -> Made:
+    """All weights of a model that are no vectors."""
+    return Made(
+        (),
+        tuple(
+            LeafView(one.id, one.name, one.kind, side.array(one.id))
+            for one in side.tape.values
+            if one.op < 0 and one.kind != "input" and len(one.shape) > 1
+        ),
+    )
 
 
 def _adds_zeros(inside: Inside) -> Op | None:
