@@ -257,6 +257,8 @@ class CutSearch:
                 if pair is None or not pair.same:
                     continue
                 is_end = outputs.get(value) == pair.reference
+                if value in outputs and not is_end and not self._is_one(outputs[value], pair):
+                    continue  # an output that becomes another value than its own is no proof
                 known = self.found.pairs.get(value)
                 # an output that is looked into because it was near may come nearer
                 if known is not None and not (is_end and not known.same):
@@ -279,6 +281,11 @@ class CutSearch:
         if not reconverges or not sure and self._is_undone(b, array, fresh):
             return None
         return fresh, sure
+
+    def _is_one(self, output: int, pair: Pair) -> bool:
+        """Whether a partner holds the same numbers as a certain value of the reference."""
+        reference = self.found.reference
+        return reference.print(output) == reference.print(pair.reference)
 
     def _is_undone(self, b: int, array: Array, fresh: Match) -> bool:
         """Whether what is substituted is another offset along an axis, and no output shows it.
