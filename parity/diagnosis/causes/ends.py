@@ -21,7 +21,6 @@ from parity.diagnosis.view import made_from
 from parity.tape import Array, Op
 
 
-
 @dataclass(frozen=True)
 class _Ended:
     """A value that is another one padded, or a part of it, at one end of an axis.

@@ -40,7 +40,10 @@ def weighed(case: Case) -> Iterator[Explanation]:
             axis = spell(mean.axes, inside.array(mean.source).ndim)
             for kind in kinds:
                 names = ("weighed mean", kind)
-                a, b = (f"the {name} over axis {axis}" for name in names[:: -1 if side.is_candidate else 1])
+                a, b = (
+                    f"the {name} over axis {axis}"
+                    for name in names[:: -1 if side.is_candidate else 1]
+                )
                 yield side.changed(
                     Explanation(
                         "reduction-kind",
