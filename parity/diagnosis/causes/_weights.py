@@ -25,7 +25,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
-from parity.matching.match import Indexed, Side
+from parity.matching.match import Side
 from parity.numerics.difference import residual
 from parity.numerics.limits import ALIKE
 from parity.operations import CONVOLUTIONS

@@ -10,6 +10,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._reduced import REDUCING, Reduction, reduce, reduced_by
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import (
+    Form,
     Inside,
     Substituted,
     close,
@@ -18,7 +19,6 @@ from parity.diagnosis.causes._substitution import (
     is_probabilities,
     spell,
 )
-from parity.diagnosis.causes._substitution import Form
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.tape import Array
