@@ -240,7 +240,7 @@ class CutSearch:
         after_a = self.reference.tape.graph.descendants(a)
         after_b = self.candidate.tape.graph.descendants(b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.scene.differing}
-        reconverges = sure = False
+        reconverges, sure, prints = False, False, self.found.reference.print
         left = limits.STEPS_TO_RECONVERGE
         replaced: set[int] = set()  # made of values that came near and were replaced: no proof
 
@@ -257,7 +257,7 @@ class CutSearch:
                 if pair is None or not pair.same:
                     continue
                 is_end = outputs.get(value) == pair.reference
-                if value in outputs and not is_end and not self._is_one(outputs[value], pair):
+                if prints(outputs.get(value, pair.reference)) != prints(pair.reference):
                     continue  # an output that becomes another value than its own is no proof
                 known = self.found.pairs.get(value)
                 # an output that is looked into because it was near may come nearer
@@ -281,11 +281,6 @@ class CutSearch:
         if not reconverges or not sure and self._is_undone(b, array, fresh):
             return None
         return fresh, sure
-
-    def _is_one(self, output: int, pair: Pair) -> bool:
-        """Whether a partner holds the same numbers as a certain value of the reference."""
-        reference = self.found.reference
-        return reference.print(output) == reference.print(pair.reference)
 
     def _is_undone(self, b: int, array: Array, fresh: Match) -> bool:
         """Whether what is substituted is another offset along an axis, and no output shows it.

@@ -65,13 +65,9 @@ def _left_out(side: CaseSide) -> Iterator[Explanation]:
         last = some[0].ops[-1]
         of = " and of ".join(dict.fromkeys(named(side.view.tape, one.leaf.id) for one in some))
         said = (some[0].names, "none")
-        kind, text, places = "op-missing", f"of {of} is missing", (last, None)
+        kind, text = "op-missing", f"of {of} is missing"
         if side.is_candidate:
-            kind, text, places = (
-                "op-extra",
-                f"of {of} is taken, the reference takes none",
-                (None, last),
-            )
+            kind, text = "op-extra", f"of {of} is taken, the reference takes none"
         yield side.changed(
             Explanation(
                 kind,
@@ -79,7 +75,7 @@ def _left_out(side: CaseSide) -> Iterator[Explanation]:
                 partial(_with, side, {one.value: one.leaf.array for one in some}),
                 parameters={"operations": said[::-1] if side.is_candidate else said},
                 cost=OP_LEFT_OUT * len(some[0].ops),
-                places=places,
+                places=(None, last) if side.is_candidate else (last, None),
             )
         )
 
@@ -92,11 +88,10 @@ def _as_its_sibling(side: CaseSide) -> Iterator[Explanation]:
     for form, leaf in itertools.product(forms, read):
         of, like = named(tape, leaf.id), named(tape, form.leaf.id)
         said = (form.names, "none")
-        kind, places = "op-extra", (None, None)
+        kind = "op-extra"
         text = f"of {of} is taken, as of {like}; the reference takes none of it"
         if side.is_candidate:
             kind, text = "op-missing", f"of {of} is missing; {like} has it"
-            places = (None, _reader(side, leaf.id))
         yield side.changed(
             Explanation(
                 kind,
@@ -104,7 +99,7 @@ def _as_its_sibling(side: CaseSide) -> Iterator[Explanation]:
                 partial(_with_form, side, form, leaf),
                 parameters={"operations": said if side.is_candidate else said[::-1]},
                 cost=OP_LEFT_OUT * len(form.ops),
-                places=places,
+                places=(None, _reader(side, leaf.id) if side.is_candidate else None),
             )
         )
 
