@@ -58,13 +58,17 @@ def operand(case: Case) -> Iterator[Explanation]:
 
 
 def _read_alone(side: CaseSide, other: CaseSide) -> Iterator[tuple[Op, int]]:
-    """What a side reads that the other does not, with the operation that takes it in."""
+    """What a side reads that the other does not, with the operation that takes it in.
+
+    What no input reaches is left out: it may be made of weights that both read, as a first state.
+    """
+    tape = side.view.tape
     inside = {value for op in side.view.ops for value in op.outputs}
     shared = [bag(other.model.array(value)) for value in _read(other)]
     found: set[tuple[str, int]] = set()
     for op in side.view.ops:
         for value in op.inputs if op.word in _FORMS and len(op.inputs) == 2 else ():
-            if value in inside or (op.word, value) in found:
+            if value in inside or (op.word, value) in found or not tape.is_live(value):
                 continue
             found.add((op.word, value))
             array = side.model.array(value)
