@@ -8,6 +8,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from parity.operation import Op, Value
+from parity.operations import FILLED, PRODUCTS
 
 
 class TapeGraph:
@@ -189,6 +190,17 @@ class TapeGraph:
             if live:
                 found.append(live)
         return tuple(found)
+
+    @cached_property
+    def steps_that_go_on(self) -> int:
+        """How often a matrix is multiplied with what was made with it before, as with a state."""
+        found = 0
+        for readers in self.readers_of_matrices:
+            made = {value for index in readers for value in self.ops[index].outputs}
+            if len(readers) > 1:
+                onward = self.readers_onward(made, lambda op: op.word not in FILLED)
+                found += sum(op.index in readers and op.word in PRODUCTS for op in onward)
+        return found
 
     # --- moves ------------------------------------------------------------------------------------
 

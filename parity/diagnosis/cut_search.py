@@ -235,7 +235,7 @@ class CutSearch:
         after_a = self.reference.tape.graph.descendants(a)
         after_b = self.candidate.tape.graph.descendants(b) | {b}
         outputs = {pair.candidate: pair.reference for pair in self.scene.differing}
-        reconverges = sure = False
+        reconverges, sure, prints = False, False, self.found.reference.print
         left = limits.STEPS_TO_RECONVERGE
         replaced: set[int] = set()  # made of values that came near and were replaced: no proof
 
@@ -252,6 +252,8 @@ class CutSearch:
                 if pair is None or not pair.same:
                     continue
                 is_end = outputs.get(value) == pair.reference
+                if prints(outputs.get(value, pair.reference)) != prints(pair.reference):
+                    continue  # an output that becomes another value than its own is no proof
                 known = self.found.pairs.get(value)
                 # an output that is looked into because it was near may come nearer
                 if known is not None and not (is_end and not known.same):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from parity.diagnosis import limits
 from parity.diagnosis.causes import causes
-from parity.findings import Divergence
+from parity.findings import Cause, Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]
@@ -81,17 +81,29 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
     more than that something is wired otherwise, are its echoes. Where none has one, they are one.
     """
     found: list[Divergence] = []
+    merged: dict[int, list[Divergence]] = {}  # by the place in `found` what is weak there
     for divergence in divergences:
         here = [at for at, one in enumerate(found) if _one_call(one, divergence)]
         stronger = next((at for at in here if not is_weak(found[at])), None)
         if not here or (stronger is not None and not is_weak(divergence)):
+            merged[len(found)] = [divergence]
             found.append(divergence)
             continue
         at = here[0] if stronger is None else stronger
+        merged[at].append(divergence)
         stays = found[at] if is_weak(divergence) else divergence
         times = found[at].times + divergence.times
-        found[at] = replace(stays, times=times, cause=None if is_weak(stays) else stays.cause)
+        cause = _said_twice(merged[at]) if is_weak(stays) else stays.cause
+        found[at] = replace(stays, times=times, cause=cause)
     return found
+
+
+def _said_twice(weak: Sequence[Divergence]) -> Cause | None:
+    """What is confirmed of one call more than once, as of two steps, and nothing else besides."""
+    confirmed = [(one.cause, one.times) for one in weak if one.cause and one.cause.confirmed]
+    kinds = {cause.kind for cause, _ in confirmed}
+    said = len(kinds) == 1 and sum(times for _, times in confirmed) > 1
+    return confirmed[0][0] if said else None
 
 
 def _systemic(divergences: list[Divergence]) -> list[Divergence]:

@@ -186,6 +186,8 @@ class Watch:
         )
         if masks and reads.first is None:  # other inputs would not move them
             reads.rounded.add(op.index)
+        if any(map(_is_found_order, getattr(node, "slices", None) or ())):
+            self.recorder.reads.baked.add(op.index)
 
     def value(self, array: Array) -> int:
         """The id of an array; one not seen yet becomes a leaf, by its name in the model."""
@@ -273,6 +275,14 @@ def _is_simple(item: object) -> bool:
     if isinstance(item, (tuple, list)):
         return all(part is None or part is Ellipsis or _is_simple(part) for part in item)
     return isinstance(item, (bool, int, float, str, np.generic, slice))
+
+
+def _is_found_order(index: Any) -> bool:
+    """Whether an index has another order in each row: nobody writes one, as argsort finds it."""
+    if not isinstance(index, np.ndarray) or index.dtype.kind not in "iu" or index.ndim < 2:
+        return False
+    steps = np.diff(index, axis=-1)
+    return bool((steps > 0).any() and (steps < 0).any() and (index != index[:1]).any())
 
 
 def _random_state() -> tuple[Any, ...]:

@@ -83,6 +83,14 @@ def test_hints_that_do_not_agree_are_no_cause():
     assert merged(*hints) == [(None, 2)]
 
 
+def test_a_hint_that_is_confirmed_of_several_steps_is_the_cause_of_the_call():
+    here = site("lstm", 3), site("cell", 7)
+    hint = divergence(*here, "wrong-source", source=("a", "b"))
+    assert merged(hint, hint, divergence(*here)) == [("wrong-source", 3)]
+    assert merged(hint, divergence(*here)) == [(None, 2)]
+    assert merged(hint, hint, divergence(*here, "op-extra")) == [(None, 3)]
+
+
 def test_an_unexplained_line_outside_layers_is_kept_beside_an_explained_one():
     here = site("", 3), site("", 7)
     assert merged(divergence(*here, "softmax-axis", axis=(-1, 0)), divergence(*here)) == [

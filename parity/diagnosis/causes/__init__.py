@@ -38,7 +38,7 @@ _ORDER = (
     *("dropout", "dropouts"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
-    *("exchanged_steps", "indices", "repeated"),
+    *("exchanged_steps", "indices", "repeated", "stored", "operands", "expectations", "ends"),
 )
 
 

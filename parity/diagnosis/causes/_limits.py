@@ -63,6 +63,7 @@ STEPS_AT_FIRST = 2  # that show whether a layer may be the reference's
 SCORES_COMPUTED = 1 << 24  # more are no attention, but rows of a batch
 POSITIONS_SHOWN = 6  # in a summary
 COUNTED = 0.5  # of an index's steps that are 1: padding may stand still
+AXES_OF_PLACES = 4  # of which each order is tried
 NUMBERS_SHOWN = 6  # of an index
 SHIFTS_TRIED = range(1, 4)  # steps that a summary names
 IMAGES_AT_FIRST = 4  # and channels: most ways to resize are ruled out by few

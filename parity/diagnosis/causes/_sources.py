@@ -70,10 +70,15 @@ def _idle(case: Case) -> str:
     if said:
         return said
     for value in case.candidate_entering:
-        if _is_lost(case, value):
+        if not _only_fills(case.candidate.ops, value) and _is_lost(case, value):
             name = named(case.candidate.tape, value)
             return f"{name} is read and changes nothing there: how it is used may be what is wrong"
     return ""
+
+
+def _only_fills(ops: Iterable[Op], value: int) -> bool:
+    """Whether operations read a value for its shape, or device, alone, as zeros like it."""
+    return all(op.word in FILLED for op in ops if value in op.inputs)
 
 
 def unchanging(inside: Inside, ops: Iterable[Op], least: int = 1) -> Iterator[str]:

@@ -25,7 +25,7 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView, RegionView
 from parity.errors import ReplayError
 from parity.matching.axis_order import orders
-from parity.matching.match import Indexed, Side
+from parity.matching.match import Side
 from parity.numerics.difference import residual
 from parity.numerics.limits import ALIKE
 from parity.operations import CONVOLUTIONS
@@ -126,6 +126,11 @@ class Made:
         )
         return Made(self.ops, found or self.leaves)
 
+    @property
+    def stored(self) -> Made:
+        """The same less what the host wrote among it, as noise that it transforms."""
+        return Made(self.ops, tuple(one for one in self.leaves if one.kind != "constant"))
+
     def holds(self, other: Made) -> bool:
         """Whether all weights that something else is made of are among these, in any layout."""
         bags, wanted = ([bag(leaf.array) for leaf in one.leaves] for one in (self, other))
@@ -138,18 +143,6 @@ def made(view: RegionView, value: int) -> Made:
     leaves = [leaf for leaf in view.leaves if leaf.id in sources]
     ops = (view.tape.ops[index] for index in sorted(view.tape.graph.ancestors([value])))
     return Made(tuple(op for op in ops if op.role != "move"), tuple(_floating(leaves)))
-
-
-def matrices(side: Indexed) -> Made:
-    """All weights of a model that are no vectors."""
-    return Made(
-        (),
-        tuple(
-            LeafView(one.id, one.name, one.kind, side.array(one.id))
-            for one in side.tape.values
-            if one.op < 0 and one.kind != "input" and len(one.shape) > 1
-        ),
-    )
 
 
 def is_looked_up(view: RegionView, value: int) -> bool:
@@ -227,7 +220,9 @@ def _change_in_words(case: Case, change: Change) -> str:
     tape, read = case.candidate.tape, change.candidate.id
     computed = not is_moved_alone(case.reference.tape, change.leaf.id)
     if computed and reference.ops:
-        if candidate.holds(reference.without_biases(case.reference.tape)):
+        # what is stored may be equal, and not what is computed of it
+        bare = reference.without_biases(case.reference.tape), reference.stored
+        if any(map(candidate.holds, bare)):
             return ""
     if computed or is_moved_alone(tape, read):
         if change.is_an_order:

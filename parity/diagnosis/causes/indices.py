@@ -12,6 +12,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import (
+    AXES_OF_PLACES,
     COUNTED,
     NUMBERS_SHOWN,
     OTHER_SOURCE,
@@ -20,9 +21,10 @@ from parity.diagnosis.causes._limits import (
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, twins
 from parity.diagnosis.causes._substitution import Substituted, varies, with_value
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
+from parity.diagnosis.trial import Trial
 from parity.operations import LOOK_UPS
-from parity.tape import Array
+from parity.tape import Array, Op
 
 
 @cause("wrong-source", "position-ids", tier=2)
@@ -58,6 +60,60 @@ def _other_indices(case: Case) -> Iterator[Explanation]:
             parameters={"source": names},
             cost=OTHER_SOURCE,
         )
+
+
+@cause("flatten-order", tier=2)
+@first_fitting
+def places_in_another_order(case: Case) -> Iterator[Explanation]:
+    """What is put at places of a value, or read there, goes through them in another order.
+
+    Looks like: a triangle of a matrix that is filled column by column, and not row by row.
+    Proof: one side's operations with the same places along other axes first give the other side's
+        value.
+    """
+    for side in sides(case)[::-1]:
+        for op, ids in ((op, _coordinates(side, op)) for op in side.view.ops):
+            places = np.array([side.model.run.array(one) for one in ids])
+            for axes in itertools.permutations(range(len(ids))) if ids else ():
+                turned = places[:, np.lexsort(places[list(axes)])]
+                if np.array_equal(turned, places):
+                    continue
+                right, wrong = (_in_turn(one) for one in (places, turned))
+                if side.is_candidate:
+                    right, wrong = wrong, right
+                found = Explanation(
+                    "flatten-order",
+                    f"{op.kind} goes through the places {wrong}, ..; the reference's goes "
+                    f"through {right}, ..",
+                    partial(_with_places, side, dict(zip(ids, turned, strict=True))),
+                    parameters={"order": (right, wrong)},
+                    places=(None, op) if side.is_candidate else (op, None),
+                )
+                yield side.changed(found)
+
+
+def _coordinates(side: CaseSide, op: Op) -> tuple[int, ...]:
+    """The indices along several axes, a list for each, that an operation reads."""
+    found = []
+    for value in op.inputs:
+        array = side.model.run.array(value)
+        if array.dtype.kind in "iu" and array.ndim == 1 and not side.view.tape.is_live(value):
+            found.append(value)
+    lengths = {side.view.tape.values[value].size for value in found}
+    return (
+        tuple(found)
+        if 1 < len(found) <= AXES_OF_PLACES and len(lengths) == 1 and lengths != {1}
+        else ()
+    )
+
+
+def _in_turn(places: Array) -> str:
+    """The first few places in their turn, as (0, 0), (1, 0)."""
+    return ", ".join(str(tuple(map(int, one))) for one in places.T[: NUMBERS_SHOWN // 2])
+
+
+def _with_places(side: CaseSide, places: dict[int, Array], trial: Trial) -> Array:
+    return side.run(trial.given, places)
 
 
 def _indices(side: CaseSide) -> Iterator[tuple[int, Array]]:

@@ -1,4 +1,4 @@
-"""A layer stands where the reference has another one of the same kind and shapes."""
+"""A layer or a network stands where the reference has another one of the same kind and shapes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from parity.diagnosis.causes._weights import with_leaves
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.tape import Tape, Value
 
+_PART = re.compile(r"[^./]+")  # of a name
+
 Layer = Mapping[str, Value]  # its parameters and buffers by their names in it
 
 
 @cause("weight-swapped", tier=1)
 @first_fitting
 def another_layer(case: Case) -> Iterator[Explanation]:
-    """A whole layer is another one of its kind: a block's first norm is used again as its second.
+    """A whole layer or network is another one of its kind, as the online one for the target.
 
     Looks like: a value of the right size that no single weight of the other layer gives, as that of
-        a norm which is folded into a factor and an offset.
-    Proof: the reference with all parameters of one of its layers replaced by those of another one
-        gives the candidate's value.
+        a norm which is folded into a factor and an offset, or a target that is the online value.
+    Proof: the reference with all parameters of one of its layers, or networks, replaced by those of
+        another one gives the candidate's value.
     """
     side = case.repaired.reference
-    layers = _layers(side.tape)
+    small = _layers(side.tape)
+    layers = {**small, **_networks(side.tape)}
     read = {leaf.id for leaf in case.reference.leaves}
     here = [(path, one) for path, one in layers.items() if _is_read(one, read)]
     pairs = (
@@ -38,9 +41,10 @@ def another_layer(case: Case) -> Iterator[Explanation]:
     )
     for path, one, other in itertools.islice(pairs, OTHER_LAYERS_TRIED):
         wrong = {one[name].id: side.run.array(value.id) for name, value in layers[other].items()}
+        what = "layer" if path in small else "network"
         yield Explanation(
             "weight-swapped",
-            f"the layer {other} stands where the reference has {path}",
+            f"the {what} {other} stands where the reference has {path}",
             with_leaves(case, wrong),
             parameters={"layer": (path, other)},
         )
@@ -49,12 +53,38 @@ def another_layer(case: Case) -> Iterator[Explanation]:
 def _layers(tape: Tape) -> Mapping[str, Layer]:
     """The layers of a model that hold more than one parameter, by their paths."""
     found: dict[str, dict[str, Value]] = {}
+    for value in _stored(tape):
+        path, name = _split(value.name, -1)
+        if name:
+            found.setdefault(path, {})[name] = value
+    return {path: layer for path, layer in found.items() if len(layer) > 1}
+
+
+def _networks(tape: Tape) -> Mapping[str, Layer]:
+    """What holds several layers, by its path; of several that hold the same ones the outermost."""
+    found: dict[str, dict[str, Value]] = {}
+    for value in _stored(tape):
+        for depth in range(1, len(_PART.findall(value.name))):
+            path, name = _split(value.name, depth)
+            found.setdefault(path, {})[name] = value
+    return {path: one for path, one in found.items() if len({_split(n, -1)[0] for n in one}) > 1}
+
+
+def _stored(tape: Tape) -> Iterator[Value]:
+    """The parameters and buffers that are read."""
     for value in tape.values:
         if value.op < 0 and value.kind in ("parameter", "buffer") and value.size > 1:
-            path, _, name = re.sub(r"[./](?=[^./]*$)", "\0", value.name).partition("\0")
-            if name and tape.consumers[value.id]:
-                found.setdefault(path, {})[name] = value
-    return {path: layer for path, layer in found.items() if len(layer) > 1}
+            if tape.consumers[value.id]:
+                yield value
+
+
+def _split(name: str, depth: int) -> tuple[str, str]:
+    """A name as the path of what holds it and the rest; as many parts as `depth` are the path."""
+    parts = list(_PART.finditer(name))
+    if len(parts) < 2:
+        return "", name if depth != -1 else ""
+    at = parts[depth].start()
+    return name[:at].rstrip("./"), name[at:]
 
 
 def _is_read(layer: Layer, read: set[int]) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
 from parity.diagnosis.causes._attested import adds
 from parity.diagnosis.causes._limits import BYPASSES_TRIED, OP_LEFT_OUT
+from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import is_bound, named, near, twins, unchanging
 from parity.diagnosis.causes._substitution import (
     Inside,
@@ -21,10 +23,14 @@ from parity.diagnosis.causes._substitution import (
     varies,
     with_value,
 )
-from parity.diagnosis.causes._weights import made, matrices
+from parity.diagnosis.causes._weights import Made, made
+from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.trial import Trial
+from parity.diagnosis.view import LeafView
 from parity.draws.draw import Reparametrised
+from parity.matching.match import Indexed
 from parity.operations import ADDITIONS, MULTIPLICATIONS, NORMS, SOFTMAXES, SUBTRACTIONS
-from parity.tape import Op
+from parity.tape import Array, Op
 
 # several operations in one
 _KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
@@ -111,6 +117,53 @@ def extra(case: Case) -> Iterator[Explanation]:
         return
 
 
+@cause("op-missing", "op-extra", tier=2)
+@first_fitting
+def each_time(case: Case) -> Iterator[Explanation]:
+    """An operation that a line applies in several places is missing in all of them, or too much.
+
+    Looks like: a function of one part of a value, where the one model goes row by row.
+    Proof: one side's operations, each of those without effect, give the other side's value.
+    """
+    both = inside_reference(case), inside_candidate(case)
+    for side, own, other in zip(sides(case), both, both[::-1], strict=True):
+        for ops in itertools.islice(_of_one_line(side), BYPASSES_TRIED):
+            said = (ops[0].kind, "none")
+            kind, text = "op-missing", "is missing here"
+            if side.is_candidate:
+                kind, text = "op-extra", "is applied here, the reference has none here"
+            yield side.changed(
+                Explanation(
+                    kind,
+                    f"{ops[0].kind} {text}, in {len(ops)} places",
+                    partial(_without_each, side, ops),
+                    parameters={"operations": said[::-1] if side.is_candidate else said},
+                    unproved=twins(case) or _doubtful(own, other, ops),
+                    cost=OP_LEFT_OUT * len(ops),
+                )
+            )
+
+
+def _of_one_line(side: CaseSide) -> Iterator[list[Op]]:
+    """The operations of one word and line that work on one value each, element by element."""
+    tape, found = side.view.tape, dict[tuple[str, str], list[Op]]()
+    for op in side.view.computing:
+        live = [value for value in op.inputs if tape.is_live(value)]
+        if op.static or len(op.outputs) != 1 or len(live) != 1:
+            continue
+        if tape.values[live[0]].shape == tape.values[op.outputs[0]].shape:
+            found.setdefault((op.word, op.site.source), []).append(op)
+    return (ops for ops in found.values() if 1 < len(ops) <= BYPASSES_TRIED)
+
+
+def _without_each(side: CaseSide, ops: list[Op], trial: Trial) -> Array:
+    tape, given = side.view.tape, dict[int, Array]()
+    for op in ops:
+        (source,) = (value for value in op.inputs if tape.is_live(value))
+        (given[op.outputs[0]],) = side.values(trial.given, (source,), given)
+    return side.run(trial.given, given)
+
+
 def _is_given(left_out: list[Op]) -> str:
     # parity itself gives a distribution other parameters; the softmax of logits it takes itself
     given = [
@@ -123,7 +176,7 @@ def _is_given(left_out: list[Op]) -> str:
 
 def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
     """Why what the candidate adds may be amiss, as a first state: it is made of shared matrices."""
-    known = matrices(case.repaired.reference)
+    known = _matrices(case.repaired.reference)
     tape = case.candidate.tape
     for op in left_out:
         if op.word in MULTIPLICATIONS:
@@ -132,6 +185,18 @@ def _is_of_shared_weights(case: Case, left_out: list[Op]) -> str:
         if any(one.ops and known.holds(one.without_biases(tape)) for one in sources):
             return f"what {op.kind} adds is made of weights that the reference has, too"
     return ""
+
+
+def _matrices(side: Indexed) -> Made:
+    """All weights of a model that are no vectors."""
+    return Made(
+        (),
+        tuple(
+            LeafView(one.id, one.name, one.kind, side.array(one.id))
+            for one in side.tape.values
+            if one.op < 0 and one.kind != "input" and len(one.shape) > 1
+        ),
+    )
 
 
 def _adds_zeros(inside: Inside) -> Op | None:

@@ -15,7 +15,7 @@ from parity.diagnosis.causes._gates import is_of_gates, of_a_recurrent_layer, re
 from parity.diagnosis.causes._masks import is_zero_one
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._weights import gives, with_leaves
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
 from parity.operations import FILLED, PRODUCTS
@@ -74,8 +74,36 @@ def state_of_zeros(case: Case) -> Iterator[Explanation]:
         if real(leaf) and leaf.array.size > 1 and leaf.array.any()
         if _is_state(case.reference.tape, leaf.id)
     )
-    computed = (_without(case, value, "goes on from") for value in _passed_on(case))
+    found = [] if _is_kept_as_often(case) else _passed_on(case)
+    computed = (_without(case, value, "goes on from") for value in found)
     yield from first_that_fits(case, chain(held, computed))
+
+
+@cause("wrong-source", tier=2)
+@first_fitting
+def state_of_another_step(case: Case) -> Iterator[Explanation]:
+    """A step goes on from another step's state than the reference's, or starts where that goes on.
+
+    Looks like: a first state where the reference has one, in a layer that passes its states on, as
+        where of several states that take turns the wrong one is chosen.
+    Proof: the reference's own operations with that state at zero give the candidate's value, and
+        the candidate goes on from a state in as many steps as the reference.
+    """
+    for value in _passed_on(case) if _is_kept_as_often(case) else ():
+        shape = case.reference.tape.values[value].shape
+        right, wrong = f"a state of {shape} that an earlier step gave", "a first state of zeros"
+        yield Explanation(
+            "wrong-source",
+            f"a step goes on from {wrong}; the reference's goes on from {right}",
+            with_leaves(case, {value: np.zeros(shape)}),
+            parameters={"source": (right, wrong)},
+        )
+
+
+def _is_kept_as_often(case: Case) -> bool:
+    """Whether the candidate goes on from states in as many steps as the reference, if not there."""
+    reference, candidate = (view.tape.graph for view in (case.reference, case.candidate))
+    return 0 < reference.steps_that_go_on <= candidate.steps_that_go_on
 
 
 def _passed_on(case: Case) -> Iterator[int]:
