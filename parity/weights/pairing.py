@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, permutations
+from itertools import chain, islice, permutations
 from typing import Any
 
 import numpy as np
 
-from parity.architecture.align import align
+from parity.architecture.align import align, align_by_products
 from parity.architecture.program import Program
 from parity.tape import Array, Tape
 from parity.weights.attention import projections
@@ -153,11 +153,19 @@ class Pairing:
 
 
 def pairings(source: Side, target: Side) -> Iterator[Pairing]:
-    """The ways in which two models' tensors can be paired: one, but where steps are alike."""
+    """The ways in which two models' tensors can be paired: one, but where steps are alike.
+
+    The second goes by the steps that multiply by weights, where that is another.
+    """
     first = align(source.program, target.program)
     groups = [group for group in _alike(source.program) if all(a in first for a in group)]
     alike = [names for names in (_names(source, group) for group in groups) if names]
-    for number, steps in enumerate(_alternatives(groups, first), 1):
+    alternatives = _alternatives(groups, first)
+    tried = [next(alternatives)]
+    by_products = align_by_products(source.program, target.program)
+    if by_products != first:
+        tried.append(by_products)
+    for number, steps in enumerate(chain(tried, alternatives), 1):
         found = _pair(source, target, steps)
         stacked = found.stacked
         found.notes += [
@@ -165,7 +173,7 @@ def pairings(source: Side, target: Side) -> Iterator[Pairing]:
             for names in alike
         ]
         yield found
-        for way in range(1, MOST_TRIES if number == 1 and stacked else 0):
+        for way in range(1, MOST_TRIES if number <= len(tried) and stacked else 0):
             found = _pair(source, target, steps, way)
             if not found.stacked:
                 break  # there are no more orders
