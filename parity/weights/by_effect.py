@@ -24,6 +24,7 @@ from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
 from parity.weights.standalone_parameters import terms
+from parity.weights.units import Unit, names_of, shape_of, size_of
 
 ROLE = "by effect"
 # one leaves the outputs neither saturated nor infinite; a period may not fit, as of joined biases
@@ -39,24 +40,29 @@ _ADDED = 0.5  # of an effect: how far those that make it up may add up to someth
 
 
 def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterator[Pairing]:
-    """Some pairings; then the first, with what it leaves over paired by effect.
+    """Some pairings; then the one that leaves least, with the rest of it paired by effect.
 
     Those who take them stop where both models agree.
     """
-    first = next(ways)
-    yield first
-    yield from ways
+    tried = []
+    for way in ways:
+        yield way
+        tried.append(way)
     if not all(can_be_filled(side) for side in (source, target)):
         return
+    first = min(tried, key=lambda way: len(way.left[0]) + len(way.left[1]))
     with suppress(OutOfRuns):
         known = Known(source, target, first, Runs(_RUNS))
         for start in (one for filling in _FILLINGS for one in known.starts(filling)):
-            found = _Search(source, target, start, first).run()
-            if found is not None:
-                yield found
+            for one in (start.with_slices(), start):
+                found = None if one is None else _Search(source, target, one, first).run()
+                if found is not None:
+                    yield found
+                    break
 
 
-_Group = tuple[tuple[int, ...], tuple[int, ...]]  # of the source's tensors, of the target's
+_Group = tuple[tuple[Unit, ...], tuple[Unit, ...]]  # of the source's tensors, of the target's
+_Effects = tuple[dict[Unit, Effect], dict[Unit, Effect]]
 
 
 class _Search:
@@ -100,14 +106,14 @@ class _Search:
                     found += self._arranged(left, right)
         return found
 
-    def _ones(self, source: dict[int, Effect], target: dict[int, Effect]) -> Iterator[_Group]:
+    def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[_Group]:
         """One of each that have one effect."""
         for right, wanted in target.items():
             for left, own in source.items():
                 if self._start.agrees(own, wanted):
                     yield (left,), (right,)
 
-    def _effects(self) -> tuple[dict[int, Effect], dict[int, Effect]]:
+    def _effects(self) -> _Effects:
         """How far the outputs of both are moved by a step of each tensor that is free.
 
         Those that do not move them are left out.
@@ -118,23 +124,23 @@ class _Search:
             found.append({n: own for n, own in moved.items() if self._start.shows(own)})
         return found[0], found[1]
 
-    def _move_alike(self, left: Sequence[int], right: Sequence[int]) -> bool:
+    def _move_alike(self, left: Sequence[Unit], right: Sequence[Unit]) -> bool:
         one, other = self._start.points
         return self._start.agrees(self._effect(one, left), self._effect(other, right))
 
-    def _effect(self, point: Point, numbers: Sequence[int]) -> Effect:
+    def _effect(self, point: Point, units: Sequence[Unit]) -> Effect:
         """How far the outputs are moved by a step of some tensors together."""
-        changed = {n: _STEP * point.contents[n] for n in numbers}
+        changed = {unit: _STEP * unit.of(point.contents[unit.number]) for unit in units}
         return point.effect(changed)
 
-    def _arranged(self, left: Sequence[int], right: Sequence[int]) -> list[Pair]:
+    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[Pair]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
 
         Both then hold numbers that are all different, in the arrangement in which they agree.
         """
         source, target = self._sides
         one, other = self._start.points
-        shapes = [source.tensors[n].shape for n in left], [target.tensors[n].shape for n in right]
+        shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
         draw = np.random.default_rng(self._trials)  # others for each
         drawn = [draw.uniform(*_DRAWN, shape) for shape in shapes[0]]
         changed = dict(zip(left, drawn, strict=True))
@@ -148,7 +154,7 @@ class _Search:
                 one.settle(changed)
                 other.settle(new)
                 self._start.take(left, right)
-                addresses = lay([source.own(n) for n in left])
+                addresses = lay([n.of(source.own(n.number)) for n in left])
                 return [self._pair(n, own) for n, own in zip(right, addresses, strict=True)]
         return []
 
@@ -156,54 +162,50 @@ class _Search:
         """Pairs those without an effect that are as many on both sides, in their order."""
         source, target = self._sides
         effects = self._effects()
-        sizes: list[dict[int, list[int]]] = []
+        sizes: list[dict[int, list[Unit]]] = []
         for side, free, moved in zip(self._sides, self._start.free, effects, strict=True):
             sizes.append(defaultdict(list))
-            for number in free:
-                if number not in moved:
-                    sizes[-1][side.tensors[number].size].append(number)
+            for unit in free:
+                if unit not in moved:
+                    sizes[-1][size_of(side, unit)].append(unit)
         found = []
         for size, right in sizes[1].items():
             left = sizes[0][size]
             for a, b in zip(left, right, strict=False) if len(left) == len(right) else ():
-                lay = next(layouts([source.tensors[a].shape], [target.tensors[b].shape]), None)
+                lay = next(layouts([shape_of(source, a)], [shape_of(target, b)]), None)
                 if lay is not None:
                     self._start.take([a], [b])
-                    found.append(self._pair(b, lay([source.own(a)])[0]))
+                    found.append(self._pair(b, lay([a.of(source.own(a.number))])[0]))
         return found
 
-    def _pair(self, number: int, addresses: Array) -> Pair:
+    def _pair(self, unit: Unit, addresses: Array) -> Pair:
         source, target = self._sides
         names = tuple(source.tensors[n].name for n in source.tensors_in(addresses))
-        own = Part(-1, ROLE, terms(target.own(number)))
+        own = Part(-1, ROLE, terms(unit.of(target.own(unit.number))))
         other = Part(-1, ROLE, terms(addresses))
-        return Pair(ROLE, other, own, names, (target.tensors[number].name,))
+        return Pair(ROLE, other, own, names, (target.tensors[unit.number].name,))
 
 
-def _several(
-    sides: tuple[Side, Side],
-    start: Start,
-    effects: tuple[dict[int, Effect], dict[int, Effect]],
-) -> Iterator[_Group]:
+def _several(sides: tuple[Side, Side], start: Start, effects: _Effects) -> Iterator[_Group]:
     """One whose effect is about that of several of the other model together.
 
     One of several may have none, as a bias of keys that a softmax does not show.
     """
     for whole, parts in ((1, 0), (0, 1)):
-        sizes = {number: sides[parts].tensors[number].size for number in start.free[parts]}
-        for number, wanted in effects[whole].items():
-            size = sides[whole].tensors[number].size
+        sizes = {unit: size_of(sides[parts], unit) for unit in start.free[parts]}
+        for unit, wanted in effects[whole].items():
+            size = size_of(sides[whole], unit)
             for group in islice(_sums(sizes, size), _GROUPS):
                 shown = [effects[parts][n] for n in group if n in effects[parts]]
                 together = [sum(one) for one in zip(*shown, strict=True)]
                 if shown and start.agrees(wanted, together, _ADDED):
-                    yield (group, (number,)) if whole else ((number,), group)
+                    yield (group, (unit,)) if whole else ((unit,), group)
 
 
-def _sums(sizes: dict[int, int], whole: int) -> Iterator[tuple[int, ...]]:
+def _sums(sizes: dict[Unit, int], whole: int) -> Iterator[tuple[Unit, ...]]:
     """The groups of tensors whose elements are as many as another's."""
-    places = {number: place for place, number in enumerate(sizes)}
-    fitting = [number for number, size in sizes.items() if size < whole]
+    places = {unit: place for place, unit in enumerate(sizes)}
+    fitting = [unit for unit, size in sizes.items() if size < whole]
     for count in range(2, _TOGETHER + 1):
         groups = [
             group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, permutations
 from typing import Any
@@ -31,6 +31,7 @@ class Side(Addresses):
 
     Args:
         inputs: by the value id of an input its elements' numbers, as the other model has them.
+        run: gives the model's outputs by their names, with what its tensors hold then.
     """
 
     tape: Tape
@@ -41,8 +42,10 @@ class Side(Addresses):
         tensors: Sequence[Tensor],
         outputs: Mapping[int, str],
         inputs: Mapping[int, Array] | None = None,
+        run: Callable[[], Mapping[str, Array]] | None = None,
     ) -> None:
         super().__init__(tape, tensors)
+        self.run = run
         own = Addresses(tape, tensors)  # parts that knew the side would keep it, and the tape
         self.inputs = inputs or {}
         self.program = Program(tape, outputs)
@@ -146,10 +149,12 @@ class Pairing:
             used = {n for one in self.pairs for n in (one.source_names, one.target_names)[number]}
             read = side.read()
             for tensor in side.tensors:
-                if tensor.name not in read:
-                    self.dead[number].extend([tensor.name] if side.tape is not None else [])
-                elif tensor.name not in used:
+                if tensor.name in used:
+                    continue
+                if tensor.name in read:
                     self.left[number].append(tensor.name)
+                elif side.tape is not None:
+                    self.dead[number].append(tensor.name)
 
 
 def pairings(source: Side, target: Side) -> Iterator[Pairing]:
