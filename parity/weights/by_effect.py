@@ -14,12 +14,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations, islice
+from typing import Any
 
 import numpy as np
 
 from parity.tape import Array
 from parity.weights.arrangements import layouts
-from parity.weights.effect_trials import OutOfRuns, Point, Runs, can_be_filled
+from parity.weights.effect_trials import (
+    OutOfRuns,
+    Point,
+    Runs,
+    can_be_filled,
+    looked_through_once,
+)
 from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
@@ -31,6 +38,7 @@ ROLE = "by effect"
 _FILLINGS = [Filling(constant, period) for period in (8, 1) for constant in (0.1, 0.4, 0.02)]
 _STEP = 1.25  # times what it holds, to which a tensor is moved
 _DRAWN = 0.05, 0.25  # positive, as a variance has to be
+_NEAR = 1.0, 1.5  # times what it holds
 _TOGETHER = 4  # tensors of one model that are one of the other's
 _GROUPS = 300  # of those that are looked at for one tensor
 _COMBINED = 20000  # combinations whose sizes are added up
@@ -55,7 +63,10 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
         known = Known(source, target, first, Runs(_RUNS))
         for start in (one for filling in _FILLINGS for one in known.starts(filling)):
             for one in (start.with_slices(), start):
-                found = None if one is None else _Search(source, target, one, first).run()
+                if one is None:
+                    continue
+                with looked_through_once(one.points):
+                    found = _Search(source, target, one, first).run()
                 if found is not None:
                     yield found
                     break
@@ -73,10 +84,12 @@ class _Search:
         self._start = start
         self._first = first
         self._trials = 0
+        self._lays: dict[Any, int] = {}  # by the shapes: which arrangement it was
+        self._alike: list[tuple[Unit, Unit]] = []
 
     def run(self) -> Pairing | None:
         """The pairing; None where a tensor that has an effect finds no partner."""
-        start, pairs = self._start, list[Pair]()
+        start, target, pairs = self._start, self._sides[1], list[Pair]()
         while start.free[1]:
             new = self._pass()
             if not new:
@@ -93,6 +106,11 @@ class _Search:
         ):
             names = ", ".join(name for pair in own for name in pair.target_names)
             way.notes += [f"{names}: {how}"] if own else []
+        way.notes += [
+            f"{names_of(target, both)}: as far as the outputs show, each may be the other; taken "
+            "in their order, settled by running both"
+            for both in self._alike
+        ]
         return way
 
     def _pass(self) -> list[Pair]:
@@ -141,22 +159,50 @@ class _Search:
         source, target = self._sides
         one, other = self._start.points
         shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
-        draw = np.random.default_rng(self._trials)  # others for each
-        drawn = [draw.uniform(*_DRAWN, shape) for shape in shapes[0]]
-        changed = dict(zip(left, drawn, strict=True))
-        wanted = one.effect(changed)
-        for lay in layouts(*shapes):
+        for drawn in self._drawn(left):
+            changed = dict(zip(left, drawn, strict=True))
+            wanted = one.effect(changed)
+            if self._start.shows(wanted):  # else any arrangement agrees
+                break
+        else:
+            return []
+        # first as others of these shapes lie
+        usual = self._lays.get((*shapes[0], *shapes[1]), 0)
+        for place, lay in sorted(enumerate(layouts(*shapes)), key=lambda one: one[0] != usual):
             if self._trials >= _TRIALS:
                 break
             self._trials += 1
             new = dict(zip(right, lay(drawn), strict=True))
             if self._start.agrees(wanted, other.effect(new)):
+                self._note_alike(right, lay(drawn), wanted)
                 one.settle(changed)
                 other.settle(new)
                 self._start.take(left, right)
+                self._lays[(*shapes[0], *shapes[1])] = place
                 addresses = lay([n.of(source.own(n.number)) for n in left])
                 return [self._pair(n, own) for n, own in zip(right, addresses, strict=True)]
         return []
+
+    def _drawn(self, units: Sequence[Unit]) -> Iterator[list[Array]]:
+        """Numbers that are all different: anywhere, and near what is held, where it has effects."""
+        source, point = self._sides[0], self._start.points[0]
+        draw = np.random.default_rng(self._trials)  # others for each
+        yield [draw.uniform(*_DRAWN, shape_of(source, unit)) for unit in units]
+        held = [unit.of(point.contents[unit.number]) for unit in units]
+        yield [own * draw.uniform(*_NEAR, own.shape) for own in held]
+
+    def _note_alike(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> None:
+        """Notes another tensor of the target that might as well be this one."""
+        shape = drawn[0].shape
+        rivals = (
+            unit
+            for unit in self._start.free[1]
+            if len(right) == 1 and unit not in right and shape_of(self._sides[1], unit) == shape
+        )
+        for rival in rivals:
+            if self._start.agrees(wanted, self._start.points[1].effect({rival: drawn[0]})):
+                self._alike.append((right[0], rival))
+                return
 
     def _silent(self) -> list[Pair]:
         """Pairs those without an effect that are as many on both sides, in their order."""
@@ -172,7 +218,10 @@ class _Search:
         for size, right in sizes[1].items():
             left = sizes[0][size]
             for a, b in zip(left, right, strict=False) if len(left) == len(right) else ():
-                lay = next(layouts([shape_of(source, a)], [shape_of(target, b)]), None)
+                shapes = shape_of(source, a), shape_of(target, b)
+                # as others of these shapes, which have an effect, lie
+                place = self._lays.get(shapes, 0)
+                lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None), None)
                 if lay is not None:
                     self._start.take([a], [b])
                     found.append(self._pair(b, lay([a.of(source.own(a.number))])[0]))

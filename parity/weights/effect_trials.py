@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
 from parity.errors import ParityError
+from parity.keeping import one_comparison
 from parity.matching.axis_order import Order, orders
 from parity.tape import Array, Replay, Tape
 from parity.weights.pairing import Side
@@ -111,6 +112,16 @@ def _as_run(side: Side, contents: Mapping[int, Array]) -> dict[int, Array]:
 
 
 @contextmanager
+def looked_through_once(points: Sequence[Point]) -> Iterator[None]:
+    """Within it a model that runs itself is looked through but once for what a run changes."""
+    own = [point.side for point in points if point.itself]
+    with one_comparison() if own else nullcontext():
+        for side in own:
+            _as_run(side, {})  # what it holds now is what it is put back to
+        yield
+
+
+@contextmanager
 def _written(side: Side, contents: Mapping[int, Array]) -> Iterator[None]:
     before = {number: np.array(side.tensors[number].read()) for number in contents}
     try:
@@ -120,6 +131,20 @@ def _written(side: Side, contents: Mapping[int, Array]) -> Iterator[None]:
     finally:
         for number, array in before.items():
             side.tensors[number].write(array)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What a model gave.
+
+    Attributes:
+        new: contents that were other than before.
+        run: the replay; None where the model itself ran.
+    """
+
+    new: dict[int, Array]
+    arrays: list[Array]
+    run: Replay | None = None
 
 
 class Point:
@@ -142,7 +167,7 @@ class Point:
     ) -> None:
         self.side = side
         self._runs = runs
-        self._itself = itself
+        self.itself = itself
         self._leaves: dict[int, list[int]] = defaultdict(list)
         for value, number in side.leaves.items():
             self._leaves[number].append(value)
@@ -157,16 +182,15 @@ class Point:
             for value in (op.outputs if op.role == "random" else ())
             if tape.values[value].dtype.startswith(("float", "bfloat"))
         }
-        self._run: Replay | None = None
-        if not itself:
-            self._run = self._replay(self._values(contents) | drawn)
-        self._found = self._arrays({}, self._run)
+        self._last: tuple[Mapping[Unit, Array], _Ran] | None = None
+        self._now = _Ran({}, [])
+        self._now = self._ran({}, self._values(contents) | drawn)
 
     @property
     def can_be_used(self) -> bool:
         """Whether all of it ran, a replay in float64."""
-        whole_run = self._run is None or not self._run.fallbacks
-        return whole_run and len(self._found) == len(self._outputs)
+        run = self._now.run
+        return (run is None or not run.fallbacks) and len(self._now.arrays) == len(self._outputs)
 
     def copy(self) -> Point:
         """One that goes on from here and leaves this one as it is."""
@@ -176,13 +200,9 @@ class Point:
 
     def outputs(self, changed: Mapping[Unit, Array] | None = None) -> list[Array]:
         """The outputs, flat and laid out alike in both models, with other contents somewhere."""
-        arrays = self._found
-        if changed:
-            new = whole(self.contents, changed)
-            run = None if self._itself else self._replay(self._values(new), self._run)
-            arrays = self._arrays(new, run)
+        arrays = self._with(changed).arrays if changed else self._now.arrays
         if len(arrays) < len(self._outputs):  # with these contents the model fails
-            return [np.full(one.size, np.nan) for one in self._found]
+            return [np.full(one.size, np.nan) for one in self._now.arrays]
         both = zip(self._laid_out, arrays, strict=True)
         found = [array if order is None else order.apply(array) for order, array in both]
         return [np.asarray(one, np.float64).ravel() for one in found]
@@ -194,27 +214,28 @@ class Point:
 
     def settle(self, changed: Mapping[Unit, Array]) -> None:
         """Leaves other contents in some tensors."""
-        new = whole(self.contents, changed)
-        self.contents.update(new)
-        self._run = None if self._itself else self._replay(self._values(new), self._run)
-        self._found = self._arrays({}, self._run)
+        self._now = self._with(changed)
+        self.contents.update(self._now.new)
 
     def lay_out_as(self, other: Point) -> bool:
         """Lays its outputs out as the other's, and says whether they are the same."""
-        found = [_order(*both) for both in zip(self._found, other._found, strict=True)]
+        found = [_order(*both) for both in zip(self._now.arrays, other._now.arrays, strict=True)]
         self._laid_out = found
         return bool(found) and None not in found
 
-    def _arrays(self, changed: Mapping[int, Array], run: Replay | None) -> list[Array]:
-        if run is not None:
-            return [run.array(value) for value in self._outputs]
-        self._runs.take(self.side.tape)
-        found = _as_run(self.side, {**self.contents, **changed})
-        return [found[value] for value in self._outputs if value in found]
+    def _with(self, changed: Mapping[Unit, Array]) -> _Ran:
+        if self._last is None or self._last[0] is not changed:
+            new = whole(self.contents, changed)
+            self._last = changed, self._ran(new, self._values(new))
+        return self._last[1]
 
-    def _replay(self, replaced: Mapping[int, Array], base: Replay | None = None) -> Replay:
+    def _ran(self, new: dict[int, Array], replaced: Mapping[int, Array]) -> _Ran:
         self._runs.take(self.side.tape)
-        return self.side.tape.replay("float64", replaced, base)
+        if self.itself:
+            found = _as_run(self.side, {**self.contents, **new})
+            return _Ran(new, [found[value] for value in self._outputs if value in found])
+        run = self.side.tape.replay("float64", replaced, self._now.run)
+        return _Ran(new, [run.array(value) for value in self._outputs], run)
 
     def _values(self, contents: Mapping[int, Array]) -> dict[int, Array]:
         return {
