@@ -167,7 +167,8 @@ class _Search:
         else:
             return []
         # first as others of these shapes lie
-        usual = self._lays.get((*shapes[0], *shapes[1]), 0)
+        key = (*shapes[0], *shapes[1])
+        usual = self._lays.get(key, 0)
         for place, lay in sorted(enumerate(layouts(*shapes)), key=lambda one: one[0] != usual):
             if self._trials >= _TRIALS:
                 break
@@ -178,7 +179,7 @@ class _Search:
                 one.settle(changed)
                 other.settle(new)
                 self._start.take(left, right)
-                self._lays[(*shapes[0], *shapes[1])] = place
+                self._lays[key] = place
                 addresses = lay([n.of(source.own(n.number)) for n in left])
                 return [self._pair(n, own) for n, own in zip(right, addresses, strict=True)]
         return []

@@ -1,4 +1,4 @@
-"""Members of an ensemble, stacked in one tensor in one model and layers of their own in the other."""
+"""Members of an ensemble: one tensor in one model, layers of their own in the other."""
 
 from __future__ import annotations
 
