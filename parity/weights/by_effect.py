@@ -74,6 +74,7 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
 
 _Group = tuple[tuple[Unit, ...], tuple[Unit, ...]]  # of the source's tensors, of the target's
 _Effects = tuple[dict[Unit, Effect], dict[Unit, Effect]]
+_Found = tuple[Unit, Array]  # of the target, and the addresses of what goes there
 
 
 class _Search:
@@ -89,7 +90,7 @@ class _Search:
 
     def run(self) -> Pairing | None:
         """The pairing; None where a tensor that has an effect finds no partner."""
-        start, target, pairs = self._start, self._sides[1], list[Pair]()
+        start, target, pairs = self._start, self._sides[1], list[_Found]()
         while start.free[1]:
             new = self._pass()
             if not new:
@@ -98,13 +99,13 @@ class _Search:
         silent = self._silent()
         if start.free[1]:
             return None
-        way = Pairing([*start.kept, *pairs, *silent], self._first.steps)
+        way = Pairing([*start.kept, *self._whole([*pairs, *silent])], self._first.steps)
         finish(*self._sides, way)
         for own, how in (
             (pairs, "paired by what they do to the outputs"),
             (silent, "nothing that they hold changes the outputs; paired by size and order"),
         ):
-            names = ", ".join(name for pair in own for name in pair.target_names)
+            names = names_of(target, (unit for unit, _ in own))
             way.notes += [f"{names}: {how}"] if own else []
         way.notes += [
             f"{names_of(target, both)}: as far as the outputs show, each may be the other; taken "
@@ -113,9 +114,9 @@ class _Search:
         ]
         return way
 
-    def _pass(self) -> list[Pair]:
+    def _pass(self) -> list[_Found]:
         """Pairs what is known by its effect as all else is now."""
-        found: list[Pair] = []
+        found: list[_Found] = []
         free = self._start.free
         effects = self._effects()
         for left, right in [*self._ones(*effects), *_several(self._sides, self._start, effects)]:
@@ -151,7 +152,7 @@ class _Search:
         changed = {unit: _STEP * unit.of(point.contents[unit.number]) for unit in units}
         return point.effect(changed)
 
-    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[Pair]:
+    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[_Found]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
 
         Both then hold numbers that are all different, in the arrangement in which they agree.
@@ -181,7 +182,7 @@ class _Search:
                 self._start.take(left, right)
                 self._lays[key] = place
                 addresses = lay([n.of(source.own(n.number)) for n in left])
-                return [self._pair(n, own) for n, own in zip(right, addresses, strict=True)]
+                return list(zip(right, addresses, strict=True))
         return []
 
     def _drawn(self, units: Sequence[Unit]) -> Iterator[list[Array]]:
@@ -205,7 +206,7 @@ class _Search:
                 self._alike.append((right[0], rival))
                 return
 
-    def _silent(self) -> list[Pair]:
+    def _silent(self) -> list[_Found]:
         """Pairs those without an effect that are as many on both sides, in their order."""
         source, target = self._sides
         effects = self._effects()
@@ -225,15 +226,26 @@ class _Search:
                 lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None), None)
                 if lay is not None:
                     self._start.take([a], [b])
-                    found.append(self._pair(b, lay([a.of(source.own(a.number))])[0]))
+                    found.append((b, lay([a.of(source.own(a.number))])[0]))
         return found
 
-    def _pair(self, unit: Unit, addresses: Array) -> Pair:
+    def _whole(self, found: Sequence[_Found]) -> list[Pair]:
+        """The pairs, each of a whole tensor of the target."""
         source, target = self._sides
-        names = tuple(source.tensors[n].name for n in source.tensors_in(addresses))
-        own = Part(-1, ROLE, terms(unit.of(target.own(unit.number))))
-        other = Part(-1, ROLE, terms(addresses))
-        return Pair(ROLE, other, own, names, (target.tensors[unit.number].name,))
+        addresses: dict[int, Array] = {}
+        for unit, own in found:
+            addresses.setdefault(unit.number, np.empty_like(target.own(unit.number)))
+            unit.of(addresses[unit.number])[...] = own
+        return [
+            Pair(
+                ROLE,
+                Part(-1, ROLE, terms(own)),
+                Part(-1, ROLE, terms(target.own(number))),
+                tuple(source.tensors[n].name for n in source.tensors_in(own)),
+                (target.tensors[number].name,),
+            )
+            for number, own in addresses.items()
+        ]
 
 
 def _several(sides: tuple[Side, Side], start: Start, effects: _Effects) -> Iterator[_Group]:
