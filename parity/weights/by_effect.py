@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
@@ -59,17 +59,17 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
     if not all(can_be_filled(side) for side in (source, target)):
         return
     first = min(tried, key=lambda way: len(way.left[0]) + len(way.left[1]))
+    members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
     with suppress(OutOfRuns):
         known = Known(source, target, first, Runs(_RUNS))
         for start in (one for filling in _FILLINGS for one in known.starts(filling)):
-            for one in (start.with_slices(), start):
-                if one is None:
-                    continue
-                with looked_through_once(one.points):
-                    found = _Search(source, target, one, first).run()
-                if found is not None:
-                    yield found
-                    break
+            found = None
+            with suppress(OutOfRuns):
+                slices = start.with_slices(members)
+                found = slices and _Search(source, target, slices, first).found()
+            found = found or _Search(source, target, start, first).found()
+            if found is not None:
+                yield found
 
 
 _Group = tuple[tuple[Unit, ...], tuple[Unit, ...]]  # of the source's tensors, of the target's
@@ -86,7 +86,13 @@ class _Search:
         self._first = first
         self._trials = 0
         self._lays: dict[Any, int] = {}  # by the shapes: which arrangement it was
+        self._moved: _Effects = {}, {}  # effects as they were at the begin of a pass
         self._alike: list[tuple[Unit, Unit]] = []
+
+    def found(self) -> Pairing | None:
+        """What `run` finds."""
+        with looked_through_once(self._start.points):
+            return self.run()
 
     def run(self) -> Pairing | None:
         """The pairing; None where a tensor that has an effect finds no partner."""
@@ -118,7 +124,7 @@ class _Search:
         """Pairs what is known by its effect as all else is now."""
         found: list[_Found] = []
         free = self._start.free
-        effects = self._effects()
+        effects = self._moved = self._effects()
         for left, right in [*self._ones(*effects), *_several(self._sides, self._start, effects)]:
             if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
                 if max(len(left), len(right)) == 1 or self._move_alike(left, right):
@@ -167,10 +173,11 @@ class _Search:
                 break
         else:
             return []
-        # first as others of these shapes lie
         key = (*shapes[0], *shapes[1])
-        usual = self._lays.get(key, 0)
-        for place, lay in sorted(enumerate(layouts(*shapes)), key=lambda one: one[0] != usual):
+        usual = self._lays.get(key, 0)  # as others of these shapes lie
+        first = islice(enumerate(layouts(*shapes)), usual, usual + 1)
+        others = (one for one in enumerate(layouts(*shapes)) if one[0] != usual)
+        for place, lay in chain(first, others):
             if self._trials >= _TRIALS:
                 break
             self._trials += 1
@@ -195,11 +202,13 @@ class _Search:
 
     def _note_alike(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> None:
         """Notes another tensor of the target that might as well be this one."""
-        shape = drawn[0].shape
+        moved, shape = self._moved[1], drawn[0].shape
         rivals = (
             unit
             for unit in self._start.free[1]
             if len(right) == 1 and unit not in right and shape_of(self._sides[1], unit) == shape
+            if unit in moved and right[0] in moved
+            if self._start.agrees(moved[right[0]], moved[unit])
         )
         for rival in rivals:
             if self._start.agrees(wanted, self._start.points[1].effect({rival: drawn[0]})):

@@ -193,9 +193,10 @@ class Point:
         run = self._now.run
         return (run is None or not run.fallbacks) and len(self._now.arrays) == len(self._outputs)
 
-    def copy(self) -> Point:
-        """One that goes on from here and leaves this one as it is."""
+    def copy(self, runs: Runs) -> Point:
+        """One that goes on from here, with other runs, and leaves this one as it is."""
         found = copy.copy(self)
+        found._runs = runs
         found.contents = dict(self.contents)
         return found
 

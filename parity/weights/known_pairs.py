@@ -74,12 +74,18 @@ class Start:
         lost = max(point.lost for point in self.points)
         return [float(gap + lost * size) for gap, size in norms]
 
-    def with_slices(self) -> Start | None:
-        """The same with members of ensembles for each of their tensors, where there are any."""
+    def with_slices(self, runs: Runs) -> Start | None:
+        """The same with members of ensembles for each of their tensors, where there are any.
+
+        Args:
+            runs: what it may run.
+        """
         free = sliced((self.points[0].side, self.points[1].side), self.free)
         if free is None:
             return None
-        return Start(self.kept, (self.points[0].copy(), self.points[1].copy()), free, self.filling)
+        return Start(
+            self.kept, (self.points[0].copy(runs), self.points[1].copy(runs)), free, self.filling
+        )
 
     def shows(self, effect: Effect) -> bool:
         """Whether an output is moved by more than the two are apart."""

@@ -67,7 +67,8 @@ def sliced(
         What is free, with these as slices; None where there is no such tensor.
     """
     sizes = [
-        Counter(size_of(side, unit) for unit in own) for side, own in zip(sides, free, strict=True)
+        Counter(_lengths(shape_of(side, unit)) for unit in own)
+        for side, own in zip(sides, free, strict=True)
     ]
     found = [
         _with_slices(side, own, sizes[n], sizes[1 - n])
@@ -76,19 +77,27 @@ def sliced(
     return (found[0], found[1]) if found != [*free] else None
 
 
+_Lengths = tuple[int, ...]
+
+
+def _lengths(shape: tuple[int, ...]) -> _Lengths:
+    """Those of the axes, in whatever order they stand."""
+    return tuple(sorted(length for length in shape if length > 1))
+
+
 def _with_slices(
-    side: Addresses, free: Sequence[Unit], own: Counter[int], other: Counter[int]
+    side: Addresses, free: Sequence[Unit], own: Counter[_Lengths], other: Counter[_Lengths]
 ) -> list[Unit]:
-    stacked: dict[int, list[Unit]] = defaultdict(list)  # by the size of a slice
+    stacked: dict[_Lengths, list[Unit]] = defaultdict(list)  # by the lengths of a slice
     for unit in free:
         shape = shape_of(side, unit)
         several = len(shape) > 1 and 1 < shape[0] <= _MEMBERS
-        if several and unit.place is None and own[prod(shape)] > other[prod(shape)]:
-            stacked[prod(shape[1:])].append(unit)
+        if several and unit.place is None and own[_lengths(shape)] > other[_lengths(shape)]:
+            stacked[_lengths(shape[1:])].append(unit)
     taken = {
         unit
-        for size, units in stacked.items()
-        if sum(shape_of(side, unit)[0] for unit in units) <= other[size]
+        for lengths, units in stacked.items()
+        if sum(shape_of(side, unit)[0] for unit in units) <= other[lengths]
         for unit in units
     }
     return [
