@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import parity
+from parity.errors import ModelError
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -83,7 +84,7 @@ class Port:
             target = _wrapped(candidate, candidate.make(), own(0) if own else None)
             try:
                 return parity.transfer(source, target)
-            except parity.ModelError:  # its weights are made where they are copied by hand
+            except ModelError:  # its weights are made where they are copied by hand
                 return None
 
     def _source(self, file: str) -> str:

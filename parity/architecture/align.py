@@ -5,7 +5,9 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Protocol
 
 from parity.architecture.program import Around, Program
 from parity.architecture.step import Step
@@ -14,12 +16,67 @@ from parity.budget import check
 _MANY = 250_000  # pairs of steps that are compared in full
 
 
+class _Steps(Protocol):
+    """Steps, and for each those next to it."""
+
+    @property
+    def steps(self) -> Sequence[Step]: ...
+    @property
+    def before(self) -> Sequence[Around]: ...
+    @property
+    def after(self) -> Sequence[Around]: ...
+
+
+@dataclass(frozen=True)
+class _Products:
+    """The steps of a program that multiply by weights, as if there were no others.
+
+    Attributes:
+        numbers: of each in the program.
+    """
+
+    numbers: tuple[int, ...]
+    steps: tuple[Step, ...]
+    before: tuple[Around, ...]
+    after: tuple[Around, ...]
+
+
 def align(reference: Program, candidate: Program) -> dict[int, int]:
     """The reference's steps to the candidate's that they are: the surest first.
 
     Steps match by all that leads to them and all that follows, then by one of both, so that a
     difference keeps nothing behind it or before it from matching, in whatever order branches ran.
     """
+    return _filled_up(reference, candidate, _matched(reference, candidate))
+
+
+def align_by_products(reference: Program, candidate: Program) -> dict[int, int]:
+    """The same, by the steps that multiply by weights; the others go by what is next to them.
+
+    An activation that one model computes in several operations, or statistics that it does not
+    hold, then set nothing apart.
+    """
+    left, right = _products(reference), _products(candidate)
+    found = _filled_up(left, right, _matched(left, right))
+    pairs = {left.numbers[a]: right.numbers[b] for a, b in found.items()}
+    return _filled_up(reference, candidate, pairs)
+
+
+def _products(program: Program) -> _Products:
+    numbers = [n for n, step in enumerate(program.steps) if step.width or step.opaque]
+    places = {number: place for place, number in enumerate(numbers)}
+    steps = tuple(program.steps[number] for number in numbers)
+    before, after = program.flow(places)
+    return _Products(
+        tuple(numbers),
+        steps,
+        tuple(before[step.ops[0]] for step in steps),
+        tuple(after[step.ops[0]] for step in steps),
+    )
+
+
+def _matched(reference: _Steps, candidate: _Steps) -> dict[int, int]:
+    """Steps that match by all that leads to them, all that follows, or both."""
     past, future = (
         [_histories(program, backwards) for program in (reference, candidate)]
         for backwards in (False, True)
@@ -28,6 +85,11 @@ def align(reference: Program, candidate: Program) -> dict[int, int]:
     pairs: dict[int, int] = {}
     for histories in (both, past, future):
         _pair_equal(histories[0], histories[1], pairs)
+    return pairs
+
+
+def _filled_up(reference: _Steps, candidate: _Steps, pairs: dict[int, int]) -> dict[int, int]:
+    """Pairs of steps, and what they lead to."""
     _spread(reference, candidate, pairs)
     _in_order(reference, candidate, pairs)
     _spread(reference, candidate, pairs)
@@ -35,7 +97,7 @@ def align(reference: Program, candidate: Program) -> dict[int, int]:
     return dict(sorted(pairs.items()))
 
 
-def _histories(program: Program, backwards: bool) -> list[Hashable]:
+def _histories(program: _Steps, backwards: bool) -> list[Hashable]:
     """For each step one number for itself and all that leads to it (or follows)."""
     steps, nearest = program.steps, program.after if backwards else program.before
     found: list[Hashable] = [None] * len(steps)
@@ -69,8 +131,8 @@ def _pointwise(step: Step) -> Hashable:
 
 
 def _spread(
-    reference: Program,
-    candidate: Program,
+    reference: _Steps,
+    candidate: _Steps,
     pairs: dict[int, int],
     key: Callable[[Step], Hashable] = lambda step: step.key,
 ) -> None:
@@ -100,7 +162,7 @@ def partners(around: Around, steps: Mapping[int, int]) -> Around:
     return frozenset(steps.get(one, -1) if isinstance(one, int) else one for one in around)
 
 
-def _in_order(reference: Program, candidate: Program, pairs: dict[int, int]) -> None:
+def _in_order(reference: _Steps, candidate: _Steps, pairs: dict[int, int]) -> None:
     """Pairs what is left and alike in the same order on both sides."""
     taken = set(pairs.values())
     left = [number for number in range(len(reference.steps)) if number not in pairs]

@@ -170,6 +170,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     """Runs a link or a function as `record` does; see `Framework.plain`."""
     links = links_of(model.obj)
     dtype = _dtype_of(links.values())
+    arrays_alone = False  # once it was seen that it takes nothing else
 
     def outputs(inputs: Inputs, wrapped: bool) -> dict[str, Array]:
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
@@ -179,7 +180,16 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             found = run(model, lambda: structure.flatten(result, _is_variable))
             return found.as_arrays(array_of)
 
-    return lambda inputs: _either(lambda wrapped: outputs(inputs, wrapped))
+    def either(inputs: Inputs) -> dict[str, Array]:
+        def tried(wrapped: bool) -> dict[str, Array]:
+            nonlocal arrays_alone
+            found = outputs(inputs, wrapped)
+            arrays_alone = not wrapped
+            return found
+
+        return tried(False) if arrays_alone else _either(tried)
+
+    return either
 
 
 def _is_variable(obj: object) -> bool:

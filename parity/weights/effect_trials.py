@@ -1,22 +1,35 @@
-"""A model whose weights hold what is asked for, and what its outputs are then, in float64."""
+"""A model whose weights hold what is asked for, and what its outputs are then.
+
+A tape is replayed in float64. Where the model computes in code that no tape sees, as with NumPy on
+Chainer's persistents, the model itself runs.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from parity.errors import ParityError
+from parity.keeping import one_comparison
 from parity.matching.axis_order import Order, orders
 from parity.tape import Array, Replay, Tape
 from parity.weights.pairing import Side
+from parity.weights.units import Unit, whole
 
 _SAME = 1e-5  # of an output: in float64 two models may have other constants, rounded to float32
+_LOST, _LOST_IN_FLOAT32 = 1e-12, 1e-6  # of an output
+_FOLLOWED = 1e-2  # of an output: far more than a float32 run and a float64 replay are apart
 _ORDERS = 24
 _DRAWN = 0.3  # what any random number is: in whatever order they lie they are the same
 _PER_OPERATION = 5000  # elements that take as long as to run an operation
+_UNSEEN = 64  # tensors that are looked at one by one
+_MOVED = 1.25, 0.01  # times what a tensor holds, and beside it
 
 
 class OutOfRuns(Exception):
@@ -50,6 +63,91 @@ def can_be_filled(side: Side) -> bool:
     return not side.tape.lost_draws and all(value.id in side.leaves for value in held)
 
 
+def unseen(side: Side) -> list[int]:
+    """The weights that no operation of the tape reads, and that change the outputs all the same."""
+    read = side.read()
+    dead = [n for n, one in enumerate(side.tensors) if one.is_floating and one.name not in read]
+    if not dead or not _can_run(side):
+        return []
+    before = _as_run(side, {})
+
+    def shown(numbers: Sequence[int]) -> bool:
+        moved = {n: _moved(np.asarray(side.tensors[n].read(), np.float64)) for n in numbers}
+        after = _as_run(side, moved)
+        both = before.keys() & after.keys()
+        return any(not np.array_equal(before[v], after[v], equal_nan=True) for v in both)
+
+    return [n for n in dead[:_UNSEEN] if shown([n])] if shown(dead) else []
+
+
+def follows(side: Side, contents: Mapping[int, Array]) -> bool:
+    """Whether a replay gives what the model gives, with other contents in all of its tensors."""
+    if not _can_run(side):
+        return True
+    floating = {n: side.tensors[n].is_floating for n in contents}
+    moved = {n: _moved(own) if floating[n] else own for n, own in contents.items()}
+    found = _as_run(side, moved)
+    replaced = {value: moved[n] for value, n in side.leaves.items()}
+    run = side.tape.replay("float64", replaced)
+    return all(_same(array, run.array(value), _FOLLOWED) for value, array in found.items())
+
+
+def _moved(array: Array) -> Array:
+    scale, shift = _MOVED
+    return scale * array + shift
+
+
+def _can_run(side: Side) -> bool:
+    return side.run is not None and all(op.role != "random" for op in side.tape.ops)
+
+
+def _as_run(side: Side, contents: Mapping[int, Array]) -> dict[int, Array]:
+    """The outputs of a model that runs with some contents, by their values; {} where it fails."""
+    assert side.run is not None
+    try:
+        with _written(side, contents):
+            found = side.run()
+    except ParityError:
+        return {}
+    return {value: found[name] for name, value in side.tape.outputs.items() if name in found}
+
+
+@contextmanager
+def looked_through_once(points: Sequence[Point]) -> Iterator[None]:
+    """Within it a model that runs itself is looked through but once for what a run changes."""
+    own = [point.side for point in points if point.itself]
+    with one_comparison() if own else nullcontext():
+        for side in own:
+            _as_run(side, {})  # what it holds now is what it is put back to
+        yield
+
+
+@contextmanager
+def _written(side: Side, contents: Mapping[int, Array]) -> Iterator[None]:
+    before = {number: np.array(side.tensors[number].read()) for number in contents}
+    try:
+        for number, array in contents.items():
+            side.tensors[number].write(array.astype(before[number].dtype))
+        yield
+    finally:
+        for number, array in before.items():
+            side.tensors[number].write(array)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What a model gave.
+
+    Attributes:
+        new: contents that were other than before.
+        run: the replay; None where the model itself ran.
+    """
+
+    new: dict[int, Array]
+    arrays: list[Array]
+    run: Replay | None = None
+
+
 class Point:
     """A model with contents for each of its tensors that operations read.
 
@@ -57,61 +155,89 @@ class Point:
         contents: of each tensor, by its number.
         outputs: ids of the values that are looked at.
         runs: what may be run.
+        itself: whether the model runs, and no replay of its tape.
     """
 
     def __init__(
-        self, side: Side, contents: Mapping[int, Array], outputs: Sequence[int], runs: Runs
+        self,
+        side: Side,
+        contents: Mapping[int, Array],
+        outputs: Sequence[int],
+        runs: Runs,
+        itself: bool = False,
     ) -> None:
-        self._tape = side.tape
+        self.side = side
         self._runs = runs
+        self.itself = itself
         self._leaves: dict[int, list[int]] = defaultdict(list)
         for value, number in side.leaves.items():
             self._leaves[number].append(value)
         self._outputs = outputs
         self.contents = dict(contents)
+        self.lost = _LOST_IN_FLOAT32 if itself else _LOST
         self._laid_out: Sequence[Order | None] = [None] * len(outputs)
+        tape = side.tape
         drawn = {
-            value: np.full(self._tape.values[value].shape, _DRAWN)
-            for op in self._tape.ops
+            value: np.full(tape.values[value].shape, _DRAWN)
+            for op in tape.ops
             for value in (op.outputs if op.role == "random" else ())
-            if self._tape.values[value].dtype.startswith(("float", "bfloat"))
+            if tape.values[value].dtype.startswith(("float", "bfloat"))
         }
-        self._run = self._replay(self._values(contents) | drawn)
+        self._last: tuple[Mapping[Unit, Array], _Ran] | None = None
+        self._now = _Ran({}, [])
+        self._now = self._ran({}, self._values(contents) | drawn)
 
     @property
-    def in_float64(self) -> bool:
-        return not self._run.fallbacks
+    def can_be_used(self) -> bool:
+        """Whether all of it ran, a replay in float64."""
+        run = self._now.run
+        return (run is None or not run.fallbacks) and len(self._now.arrays) == len(self._outputs)
 
-    def arrays(self) -> list[Array]:
-        return [self._run.array(value) for value in self._outputs]
+    def copy(self, runs: Runs) -> Point:
+        """One that goes on from here, with other runs, and leaves this one as it is."""
+        found = copy.copy(self)
+        found._runs = runs
+        found.contents = dict(self.contents)
+        return found
 
-    def outputs(self, changed: Mapping[int, Array] | None = None) -> list[Array]:
+    def outputs(self, changed: Mapping[Unit, Array] | None = None) -> list[Array]:
         """The outputs, flat and laid out alike in both models, with other contents somewhere."""
-        run = self._replay(self._values(changed), self._run) if changed else self._run
-        arrays = (run.array(value) for value in self._outputs)
+        arrays = self._with(changed).arrays if changed else self._now.arrays
+        if len(arrays) < len(self._outputs):  # with these contents the model fails
+            return [np.full(one.size, np.nan) for one in self._now.arrays]
         both = zip(self._laid_out, arrays, strict=True)
         found = [array if order is None else order.apply(array) for order, array in both]
         return [np.asarray(one, np.float64).ravel() for one in found]
 
-    def effect(self, changed: Mapping[int, Array]) -> list[Array]:
+    def effect(self, changed: Mapping[Unit, Array]) -> list[Array]:
         """How far other contents in some tensors move the outputs."""
         both = zip(self.outputs(changed), self.outputs(), strict=True)
         return [after - before for after, before in both]
 
-    def settle(self, changed: Mapping[int, Array]) -> None:
+    def settle(self, changed: Mapping[Unit, Array]) -> None:
         """Leaves other contents in some tensors."""
-        self._run = self._replay(self._values(changed), self._run)
-        self.contents.update(changed)
+        self._now = self._with(changed)
+        self.contents.update(self._now.new)
 
     def lay_out_as(self, other: Point) -> bool:
         """Lays its outputs out as the other's, and says whether they are the same."""
-        found = [_order(*both) for both in zip(self.arrays(), other.arrays(), strict=True)]
+        found = [_order(*both) for both in zip(self._now.arrays, other._now.arrays, strict=True)]
         self._laid_out = found
         return bool(found) and None not in found
 
-    def _replay(self, replaced: Mapping[int, Array], base: Replay | None = None) -> Replay:
-        self._runs.take(self._tape)
-        return self._tape.replay("float64", replaced, base)
+    def _with(self, changed: Mapping[Unit, Array]) -> _Ran:
+        if self._last is None or self._last[0] is not changed:
+            new = whole(self.contents, changed)
+            self._last = changed, self._ran(new, self._values(new))
+        return self._last[1]
+
+    def _ran(self, new: dict[int, Array], replaced: Mapping[int, Array]) -> _Ran:
+        self._runs.take(self.side.tape)
+        if self.itself:
+            found = _as_run(self.side, {**self.contents, **new})
+            return _Ran(new, [found[value] for value in self._outputs if value in found])
+        run = self.side.tape.replay("float64", replaced, self._now.run)
+        return _Ran(new, [run.array(value) for value in self._outputs], run)
 
     def _values(self, contents: Mapping[int, Array]) -> dict[int, Array]:
         return {
@@ -126,8 +252,8 @@ def _order(one: Array, other: Array) -> Order | None:
     return None
 
 
-def _same(one: Array, other: Array) -> bool:
-    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+def _same(one: Array, other: Array, allowed: float = _SAME) -> bool:
+    if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
         return False
     scale = np.linalg.norm(np.asarray(one, np.float64))
-    return bool(np.linalg.norm(np.subtract(one, other, dtype=np.float64)) <= _SAME * scale)
+    return bool(np.linalg.norm(np.subtract(one, other, dtype=np.float64)) <= allowed * scale)

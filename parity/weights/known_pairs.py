@@ -16,13 +16,13 @@ import numpy as np
 
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.tape import Array
-from parity.weights.effect_trials import Point, Runs
+from parity.weights.effect_trials import Point, Runs, follows, unseen
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
+from parity.weights.units import Unit, sliced
 from parity.weights.writing import write
 
 _SAME = 1e-6  # of an effect: far more than float64 loses, far less than a wrong order
-_LOST = 1e-12  # of outputs, in float64
 _FAR, _NEAR = 50, 4  # times what the two are apart
 
 Effect = list[Array]  # on each output
@@ -55,13 +55,13 @@ class Start:
     Attributes:
         kept: the pairs that are as they were written.
         points: of the source and of the target.
-        free: numbers of the tensors that are filled, in the order in which they are read.
+        free: the tensors that are filled, in the order in which they are read.
         filling: what they hold.
     """
 
     kept: list[Pair]
     points: tuple[Point, Point]
-    free: tuple[list[int], list[int]]
+    free: tuple[list[Unit], list[Unit]]
     filling: Filling
 
     @cached_property
@@ -71,7 +71,21 @@ class Start:
         norms = [
             (np.linalg.norm(a - b), np.linalg.norm(a)) for a, b in zip(one, other, strict=True)
         ]
-        return [float(gap + _LOST * size) for gap, size in norms]
+        lost = max(point.lost for point in self.points)
+        return [float(gap + lost * size) for gap, size in norms]
+
+    def with_slices(self, runs: Runs) -> Start | None:
+        """The same with members of ensembles for each of their tensors, where there are any.
+
+        Args:
+            runs: what it may run.
+        """
+        free = sliced((self.points[0].side, self.points[1].side), self.free)
+        if free is None:
+            return None
+        return Start(
+            self.kept, (self.points[0].copy(runs), self.points[1].copy(runs)), free, self.filling
+        )
 
     def shows(self, effect: Effect) -> bool:
         """Whether an output is moved by more than the two are apart."""
@@ -89,10 +103,10 @@ class Start:
             for a, b, apart in zip(one, other, self.apart, strict=True)
         )
 
-    def take(self, source: Sequence[int], target: Sequence[int]) -> None:
+    def take(self, source: Sequence[Unit], target: Sequence[Unit]) -> None:
         """Counts some tensors as paired."""
         for free, taken in zip(self.free, (source, target), strict=True):
-            free[:] = [number for number in free if number not in taken]
+            free[:] = [unit for unit in free if unit not in taken]
 
 
 class Known:
@@ -101,13 +115,18 @@ class Known:
     def __init__(self, source: Side, target: Side, found: Pairing, runs: Runs) -> None:
         self._runs = runs
         self._sides = source, target
-        own = _contents(target)
+        self._unseen = unseen(source), unseen(target)
+        own = _contents(target, self._unseen[1])
         write(source, target, found)
         try:
-            self._contents = _contents(source), _contents(target)
+            self._contents = tuple(map(_contents, self._sides, self._unseen))
         finally:
             for number, array in own.items():
                 target.tensors[number].write(array)
+        self._itself = [
+            bool(numbers) or not follows(side, held)
+            for side, numbers, held in zip(self._sides, self._unseen, self._contents, strict=True)
+        ]
         self._pairs = sorted(found.pairs, key=lambda pair: _first_use(target, pair.target_names))
         pairs, _ = pair_outputs(source.tape, target.tape)
         floating = [one for one in pairs if source.tape.values[one.reference].dtype[0] in "fb"]
@@ -147,14 +166,15 @@ class Known:
         if not all(free):
             return None
         points = []
-        for side, own, numbers, outputs in zip(
-            self._sides, self._contents, free, self._outputs, strict=True
+        for side, own, numbers, outputs, itself in zip(
+            self._sides, self._contents, free, self._outputs, self._itself, strict=True
         ):
             filled = {number: filling.of(own[number].shape) for number in numbers}
-            points.append(Point(side, {**own, **filled}, outputs, self._runs))
-        if not all(point.in_float64 for point in points) or not points[1].lay_out_as(points[0]):
+            points.append(Point(side, {**own, **filled}, outputs, self._runs, itself))
+        if not all(point.can_be_used for point in points) or not points[1].lay_out_as(points[0]):
             return None
-        return Start(pairs, (points[0], points[1]), (free[0], free[1]), filling)
+        units = [[Unit(number) for number in numbers] for numbers in free]
+        return Start(pairs, (points[0], points[1]), (units[0], units[1]), filling)
 
     def _free(self, kept: Sequence[Pair]) -> tuple[list[Pair], list[list[int]]]:
         """The pairs that have no part of what is not wholly in them, and what that is."""
@@ -164,7 +184,8 @@ class Known:
                 [pair.source for pair in pairs if pair.source is not None],
                 [pair.target for pair in pairs],
             )
-            free = [_not_whole(side, own) for side, own in zip(self._sides, parts, strict=True)]
+            both = zip(self._sides, parts, self._unseen, strict=True)
+            free = [_not_whole(side, own, numbers) for side, own, numbers in both]
             free = _without_own_buffers(self._sides, free)
             names = [
                 {side.tensors[number].name for number in numbers}
@@ -189,13 +210,13 @@ def _most(count: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _contents(side: Side) -> dict[int, Array]:
-    """What every tensor that operations read holds: float64 where it holds weights."""
+def _contents(side: Side, unseen: Sequence[int]) -> dict[int, Array]:
+    """What every tensor that is read holds: float64 where it holds weights."""
     return {
         number: np.array(
             side.tensors[number].read(), np.float64 if side.tensors[number].is_floating else None
         )
-        for number in sorted(set(side.leaves.values()))
+        for number in sorted({*side.leaves.values(), *unseen})
     }
 
 
@@ -206,8 +227,12 @@ def _first_use(side: Side, names: Sequence[str]) -> int:
     return min((ops[0] for ops in reading if ops), default=-1)
 
 
-def _not_whole(side: Side, parts: Sequence[Part]) -> list[int]:
-    """The weights that outputs depend on and that some parts do not make up, as they are read."""
+def _not_whole(side: Side, parts: Sequence[Part], unseen: Sequence[int]) -> list[int]:
+    """The weights that outputs depend on and that some parts do not make up, as they are read.
+
+    Args:
+        unseen: those that no operation reads, which come last.
+    """
     covered: Counter[int] = Counter()
     for part in parts:
         if part.strided is not None:
@@ -222,7 +247,7 @@ def _not_whole(side: Side, parts: Sequence[Part]) -> list[int]:
     used = dict.fromkeys(side.leaves[value] for value in leaves if tape.graph.is_used(value))
     return [
         number
-        for number in used
+        for number in dict.fromkeys((*used, *unseen))
         if side.tensors[number].is_floating and covered[number] < side.tensors[number].size
     ]
 

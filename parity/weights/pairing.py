@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, permutations
+from itertools import chain, islice, permutations
 from typing import Any
 
 import numpy as np
 
-from parity.architecture.align import align
+from parity.architecture.align import align, align_by_products
 from parity.architecture.program import Program
 from parity.tape import Array, Tape
 from parity.weights.attention import projections
@@ -31,6 +31,7 @@ class Side(Addresses):
 
     Args:
         inputs: by the value id of an input its elements' numbers, as the other model has them.
+        run: gives the model's outputs by their names, with what its tensors hold then.
     """
 
     tape: Tape
@@ -41,8 +42,10 @@ class Side(Addresses):
         tensors: Sequence[Tensor],
         outputs: Mapping[int, str],
         inputs: Mapping[int, Array] | None = None,
+        run: Callable[[], Mapping[str, Array]] | None = None,
     ) -> None:
         super().__init__(tape, tensors)
+        self.run = run
         own = Addresses(tape, tensors)  # parts that knew the side would keep it, and the tape
         self.inputs = inputs or {}
         self.program = Program(tape, outputs)
@@ -146,18 +149,28 @@ class Pairing:
             used = {n for one in self.pairs for n in (one.source_names, one.target_names)[number]}
             read = side.read()
             for tensor in side.tensors:
-                if tensor.name not in read:
-                    self.dead[number].extend([tensor.name] if side.tape is not None else [])
-                elif tensor.name not in used:
+                if tensor.name in used:
+                    continue
+                if tensor.name in read:
                     self.left[number].append(tensor.name)
+                elif side.tape is not None:
+                    self.dead[number].append(tensor.name)
 
 
 def pairings(source: Side, target: Side) -> Iterator[Pairing]:
-    """The ways in which two models' tensors can be paired: one, but where steps are alike."""
+    """The ways in which two models' tensors can be paired: one, but where steps are alike.
+
+    The second goes by the steps that multiply by weights, where that is another.
+    """
     first = align(source.program, target.program)
     groups = [group for group in _alike(source.program) if all(a in first for a in group)]
     alike = [names for names in (_names(source, group) for group in groups) if names]
-    for number, steps in enumerate(_alternatives(groups, first), 1):
+    alternatives = _alternatives(groups, first)
+    tried = [next(alternatives)]
+    by_products = align_by_products(source.program, target.program)
+    if by_products != first:
+        tried.append(by_products)
+    for number, steps in enumerate(chain(tried, alternatives), 1):
         found = _pair(source, target, steps)
         stacked = found.stacked
         found.notes += [
@@ -165,7 +178,7 @@ def pairings(source: Side, target: Side) -> Iterator[Pairing]:
             for names in alike
         ]
         yield found
-        for way in range(1, MOST_TRIES if number == 1 and stacked else 0):
+        for way in range(1, MOST_TRIES if number <= len(tried) and stacked else 0):
             found = _pair(source, target, steps, way)
             if not found.stacked:
                 break  # there are no more orders

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
 from parity.inputs.layout_advice import record
+from parity.inputs.preprocessing import plain
 from parity.keeping import lost, reporting_losses
 from parity.model import Inputs, Model, lay_out, wrap
 from parity.progress import say
@@ -242,8 +244,9 @@ def _as_paired(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]
 
 def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
     """Both models with their tapes."""
+    given = [inputs_for(model, models[0], inputs) for model in models]
     first, second = (
-        record(model, models[0], inputs_for(model, models[0], inputs))[1] for model in models
+        record(model, models[0], own)[1] for model, own in zip(models, given, strict=True)
     )
     pairs, _ = pair_outputs(first, second)
     outputs = (
@@ -251,9 +254,14 @@ def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
         {pair.candidate: f"output {n}" for n, pair in enumerate(pairs)},
     )
     elements = _elements(models, first, second)
+    runs = [
+        partial(plain(model, as_called=True), own) for model, own in zip(models, given, strict=True)
+    ]
     sides = [
-        Side(tape, load(model.framework).tensors(model.obj), named, own)
-        for tape, model, named, own in zip((first, second), models, outputs, elements, strict=True)
+        Side(tape, load(model.framework).tensors(model.obj), named, own, run)
+        for tape, model, named, own, run in zip(
+            (first, second), models, outputs, elements, runs, strict=True
+        )
     ]
     for tape in (first, second):
         for value in tape.values:
