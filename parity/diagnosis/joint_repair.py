@@ -22,6 +22,7 @@ from parity.findings import Cause, Divergence
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import U32
+from parity.site import Frame
 from parity.tape import Array, Op
 
 _REARRANGEMENTS = ("-order", "-swap", "-swapped", "-pairing", "-transposed", "-reshaped")
@@ -45,6 +46,11 @@ class Finding:
         """Its layers and lines."""
         sites = self.divergence.reference, self.divergence.candidate
         return tuple((site.layer, site.source) for site in sites)
+
+    @cached_property
+    def called(self) -> tuple[Frame, ...]:
+        """The candidate's line, with the lines that called it."""
+        return self.divergence.candidate.frames
 
     @cached_property
     def behind(self) -> set[int]:
@@ -166,10 +172,13 @@ def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Findin
 def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
     """Whether one may be what makes up for the other, and not a fault of its own.
 
-    The same change in two places undoes itself only where it puts back an order. Two weights that
-    are exchanged are one fault, seen where either is read.
+    The same change in two places undoes itself only where it puts back an order, and never where it
+    is one line that runs several times. Two weights that are exchanged are one fault, seen where
+    either is read.
     """
     known = other.divergence.cause
+    if here.stated == other.stated and here.called and here.called == other.called:
+        return False
     if known is not None and cause.kind == known.kind == "weight-swapped":
         mirrored = {name: pair[::-1] for name, pair in known.parameters.items()}
         return dict(cause.parameters) != mirrored
