@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from parity.diagnosis import limits
 from parity.diagnosis.causes import causes
-from parity.findings import Divergence
+from parity.findings import Cause, Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]
 
 # One line is wrong in one way: what a cause that explains it more often leaves to another.
 OF_FEWER = "at the same line another cause explains as much or more"
+OF_ONE_STEP = "at most other steps of the same line something else is wrong"
 
 
 def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -41,13 +42,15 @@ def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
     found = list(divergences)
     for one in divergences:
         cause = one.cause
-        if cause is None or cause.unproved != OF_FEWER:
+        if cause is None or cause.unproved not in (OF_FEWER, OF_ONE_STEP):
             continue
         proved = (
             at
             for at, other in enumerate(found)
-            if other.cause and other.cause.confirmed and _places(other) == _places(one)
-            if other.cause.kind != cause.kind
+            if other.cause and other.cause.confirmed and other.cause.kind != cause.kind
+            if _places(other) == _places(one)
+            or cause.unproved == OF_ONE_STEP
+            and other.reference == one.reference
         )
         at = next(proved, None)
         if at is not None:
@@ -90,8 +93,21 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
         at = here[0] if stronger is None else stronger
         stays = found[at] if is_weak(divergence) else divergence
         times = found[at].times + divergence.times
-        found[at] = replace(stays, times=times, cause=None if is_weak(stays) else stays.cause)
+        cause = stays.cause if not is_weak(stays) else _of_a_turn(found[at], divergence)
+        found[at] = replace(stays, times=times, cause=cause)
     return found
+
+
+def _of_a_turn(one: Divergence, other: Divergence) -> Cause | None:
+    """The proved cause of one of two turns of a loop, where the other says nothing else.
+
+    The first turn, which starts from zeros, may show nothing.
+    """
+    if (one.reference, one.candidate) != (other.reference, other.candidate):
+        return None
+    causes = [cause for cause in (one.cause, other.cause) if cause is not None]
+    proved = [cause for cause in causes if cause.confirmed]
+    return proved[0] if proved and len({cause.kind for cause in causes}) == 1 else None
 
 
 def _systemic(divergences: list[Divergence]) -> list[Divergence]:

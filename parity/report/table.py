@@ -25,6 +25,7 @@ STYLES = {
     "parameter-differs": "bold yellow",
     "rounding": "yellow",
     "no-effect": "yellow",
+    "host-decided": "yellow",
     "random": "yellow",
     "no-float64": "yellow",
     "same": "green",
