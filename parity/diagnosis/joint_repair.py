@@ -6,6 +6,7 @@ the next explanation undoes, both hold at their places and neither is what was w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,15 @@ class Finding:
         """Its layers and lines."""
         sites = self.divergence.reference, self.divergence.candidate
         return tuple((site.layer, site.source) for site in sites)
+
+    @cached_property
+    def alike(self) -> object:
+        """The same, with the last names of layers alone: a block in any stage."""
+        cause = self.divergence.cause
+        if cause is None:
+            return None
+        stated = repr(sorted(cause.parameters.items()))
+        return cause.kind, re.sub(r"\([^()]*[/.](?=[^()/.]+\))", "(", stated)
 
     def is_of_one_line(self, other: Finding) -> bool:
         """Whether a line of either model runs several times, and both are found there."""
@@ -179,7 +189,7 @@ def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
     either is read.
     """
     known = other.divergence.cause
-    if here.stated == other.stated and here.is_of_one_line(other):
+    if here.alike == other.alike and here.is_of_one_line(other):
         return False
     if known is not None and cause.kind == known.kind == "weight-swapped":
         mirrored = {name: pair[::-1] for name, pair in known.parameters.items()}

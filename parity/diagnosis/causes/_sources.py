@@ -75,10 +75,11 @@ def _read_by_the_host(tape: Tape, value: int) -> set[int]:
 
     As a mask that is made of lengths: on the tape it is a constant.
     """
-    leaves = (tape.values[one] for one in tape.graph.leaves([value]))
-    if not any(one.kind == "constant" and one.size > 1 and not one.name for one in leaves):
-        return set()
-    return {one for one in tape.inputs.values() if not tape.consumers[one]}
+    unread = {one for one in tape.inputs.values() if not tape.consumers[one]}
+    walk = tape.graph.backward([value], lambda _, op: True) if unread else ()
+    made = (tape.values[one] for one, op in walk if op is None)
+    arrays = (one for one in made if one.kind == "constant" and one.size > 1 and not one.name)
+    return unread if any(arrays) else set()
 
 
 def _idle(case: Case) -> str:

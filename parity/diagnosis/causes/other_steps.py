@@ -126,8 +126,7 @@ def _with_sources(case: Case, sources: Sources) -> Substituted:
             for value, other in sources.items()
         }
         laid = {one: change(array.reshape(values[one].shape)) for one, array in arrays.items()}
-        others = entering if not entering.keys().isdisjoint(laid) else {}
-        return case.run_reference(trial.given, {**others, **laid})
+        return case.run_reference(trial.given, {**entering, **laid})
 
     return Substituted(run)
 
@@ -218,17 +217,19 @@ def _steps(tape: Tape, op: Op) -> list[Op]:
 @cause("op-missing", "op-extra", tier=2)
 @first_fitting
 def missing_in_turns(case: Case) -> Iterator[Explanation]:
-    """What one line applies in each turn of a loop is missing, or is applied there too much.
+    """What is applied in each turn of a loop is missing, or is applied there too much.
 
     Looks like: a residual that is not scaled in any block.
-    Proof: one side's operations without all of those gives the other side's value.
+    Proof: one side's operations without all of those give the other side's value.
     """
     for side in sides(case):
-        lines: dict[Site, list[Op]] = defaultdict(list)
+        alike: dict[object, list[Op]] = defaultdict(list)
         for op in side.view.computing:
-            if not op.static and op.site.frames and _taken(side.view.tape, op) is not None:
-                lines[op.site].append(op)
-        for ops in lines.values():
+            source = None if op.static else _taken(side.view.tape, op)
+            if source is not None:
+                others = tuple(one for one in op.inputs if one != source)
+                alike[op.kind, op.site.layer, others, repr(op.attributes)].append(op)
+        for ops in alike.values():
             if len(ops) < 2:
                 continue
             kind, text, shown = "op-missing", "is missing here", (ops[0].kind, "none")
@@ -257,7 +258,10 @@ def _taken(tape: Tape, op: Op) -> int | None:
 
 def _without(side: CaseSide, ops: Sequence[Op], trial: Trial) -> Array:
     """What a side gives without some of its operations, one after the other left out."""
-    replaced: dict[int, Array] = {}
+    case = side.case
+    # the inputs stay, even where outside the region they are made of what is left out
+    entering = {} if side.is_candidate else dict(zip(case.entering, trial.inputs, strict=True))
+    replaced: dict[int, Array] = {**entering}
     for op in ops:
         source = _taken(side.view.tape, op)
         assert source is not None
