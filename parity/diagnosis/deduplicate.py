@@ -113,14 +113,17 @@ def _of_a_turn(one: Divergence, other: Divergence) -> Cause | None:
 def _systemic(divergences: list[Divergence]) -> list[Divergence]:
     """What is wrong alike in several places, as an epsilon in every layer, as one with its places.
 
-    Each of them is confirmed by itself, with the same parameters.
+    Each of them is confirmed by itself, with the same parameters; what says only that something is
+    wired otherwise is one where it is of one line, too.
     """
     found: dict[object, Divergence] = {}
     for number, one in enumerate(divergences):
         cause = one.cause
         alike: object = number
-        if cause is not None and cause.confirmed and not is_weak(one):
-            alike = cause.kind, repr(sorted(cause.parameters.items()))
+        if cause is not None and cause.confirmed:
+            line = one.reference.frames[:1] if is_weak(one) else ()
+            if line or not is_weak(one):
+                alike = cause.kind, repr(sorted(cause.parameters.items())), line
         first = found.setdefault(alike, one)
         if first is not one:
             here, known = (one.reference, one.candidate), (first.reference, first.candidate)

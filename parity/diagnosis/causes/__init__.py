@@ -36,7 +36,7 @@ _ORDER = (
     *("attention", "mask_shift", "fused_attention", "positions", "resize", "dropout"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
-    *("exchanged_steps", "indices", "repeated"),
+    *("exchanged_steps", "indices", "repeated", "other_steps", "factors"),
 )
 
 

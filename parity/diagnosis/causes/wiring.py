@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sources import (
     named,
     named_apart,
@@ -62,13 +64,16 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
 
 def _read_once(case: Case, reference: Inside) -> Iterator[Explanation]:
     """One operation of several that read a value reads another, as a gate made before a layer."""
+    tape = case.reference.tape
     own = [one for one in dict.fromkeys(case.partners.values()) if one not in reference.entering]
-    for value, other in itertools.islice(_pairs_of(case, reference, tuple(own)), SOURCES_TRIED):
+    for value, other in itertools.islice(itertools.product(reference.entering, own), SOURCES_TRIED):
         readers = [op for op in case.reference.ops if value in op.inputs]
         for op in readers if len(readers) > 1 else ():
-            right, wrong = _names(case, value, other)
-            if len(op.outputs) != 1 or not _as_in_its_place(case, value, other):
+            if len(op.outputs) != 1 or [*filter(tape.is_live, op.inputs)] != [value]:
                 continue
+            if not _as_in_its_place(tape, op, value, other):
+                continue
+            right, wrong = _names(case, value, other)
             yield Explanation(
                 "wrong-source",
                 f"{op.kind} reads the values of {wrong}; in the reference it reads {right}",
@@ -79,19 +84,24 @@ def _read_once(case: Case, reference: Inside) -> Iterator[Explanation]:
             )
 
 
-def _as_in_its_place(case: Case, value: int, other: int) -> bool:
-    values = case.reference.tape.values
-    return values[value].shape == values[other].shape
+def _as_in_its_place(tape: Tape, op: Op, value: int, other: int) -> bool:
+    """Whether an operation takes another value: of other lengths only what reduces those does."""
+    shapes = tape.values[value].shape, tape.values[other].shape
+    if shapes[0] == shapes[1] or op.word not in REDUCING or len(shapes[0]) != len(shapes[1]):
+        return shapes[0] == shapes[1]
+    made = tape.values[op.outputs[0]].size
+    return made == math.prod(a for a, b in zip(*shapes, strict=True) if a == b)
 
 
 def _with_read(case: Case, op: Op, value: int, other: int) -> Substituted:
     """The reference's region, in which one operation reads another value than the others do."""
+    tape, base = case.reference.tape, case.repaired.reference.run
 
     def run(trial: Trial, change: Form) -> Array:
         (array,) = case.reference_values(trial.given, (other,))
-        read = {value: change(array)}
-        (made,) = case.reference_values(trial.given, op.outputs, read)
-        return case.run_reference(trial.given, {op.outputs[0]: made})
+        alone = tape.replay("float64", {value: change(array)}, base, only={op.index})
+        entering = dict(zip(case.entering, trial.inputs, strict=True))
+        return case.run_reference(trial.given, {**entering, op.outputs[0]: alone.array(op.outputs[0])})
 
     return Substituted(run)
 
