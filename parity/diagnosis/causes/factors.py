@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, as_it_is, cause
-from parity.diagnosis.causes._limits import OP_LEFT_OUT, OPS_OF_A_LAYER, SOURCES_TRIED
+from parity.diagnosis.causes._limits import OP_LEFT_OUT, OPS_OF_A_LAYER, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import (
     Form,
     in_candidate,
     inside_candidate,
+    spell,
     varies,
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting
-from parity.tape import Op
+from parity.diagnosis.trial import Trial
+from parity.operations import SOFTMAXES
+from parity.tape import Array, Op
 
 _CURVES: dict[str, Form] = {
     "tanh": np.tanh,
@@ -98,3 +101,98 @@ def activation_beside_a_kernel(case: Case) -> Iterator[Explanation]:
                     parameters={"activation": (name, "none")},
                     places=(None, op),
                 )
+
+
+@cause("halves-exchanged", tier=2)
+@first_fitting
+def halves_of_a_split(case: Case) -> Iterator[Explanation]:
+    """The halves that a value is split into have changed places, and other layers read either.
+
+    Looks like: a gate and what it lets through, taken from one projection in the other order.
+    Proof: the reference's operations, behind the split with its halves exchanged, give the
+        candidate's value.
+    """
+    tape, values = case.reference.tape, case.reference.tape.values
+    for root in dict.fromkeys(map(tape.before_moves, case.entering)):
+        parts = [one for one in case.entering if one != root and tape.before_moves(one) == root]
+        if len(parts) < 2 or any(2 * values[one].size != values[root].size for one in parts):
+            continue
+        name = named(tape, root)
+        for axis, length in enumerate(values[root].shape):
+            if axis and length % 2 == 0:
+                yield Explanation(
+                    "halves-exchanged",
+                    f"the halves of {name} along axis {axis} have changed places",
+                    partial(_behind_a_split, case, (root, *parts), (axis, length // 2)),
+                    cost=OTHER_SOURCE,
+                )
+
+
+def _behind_a_split(
+    case: Case, values: Sequence[int], turn: tuple[int, int], trial: Trial
+) -> Array:
+    """What the reference gives with a value that is split turned by a half, and its parts with it.
+
+    So is what the same line splits in other blocks.
+
+    Args:
+        values: that is split, and the parts.
+        turn: the axis, and how far.
+    """
+    (root, *parts), tape = values, case.reference.tape
+    (array,) = case.reference_values(trial.given, (root,))
+    moves = tape.graph.ancestors(parts) - tape.graph.ancestors([root])
+    turned = {root: np.roll(array, turn[1], turn[0])}
+    run = tape.replay("float64", turned, case.repaired.reference.run, only=moves)
+    replaced = dict(zip(case.entering, trial.inputs, strict=True))
+    replaced.update((one, run.array(one)) for one in parts)
+    for op in _split_alike(case, moves):
+        halves = case.reference_values(trial.given, op.outputs, replaced)
+        replaced.update(zip(op.outputs, halves[::-1], strict=True))
+    return case.run_reference(trial.given, replaced)
+
+
+def _split_alike(case: Case, moves: Collection[int]) -> Iterator[Op]:
+    """The operations of a region that split in two by a line that some moves are of, too."""
+    tape = case.reference.tape
+    lines = {op.site.frames[:1] for op in map(tape.ops.__getitem__, moves) if len(op.outputs) == 2}
+    for op in case.reference.ops:
+        if len(op.outputs) == 2 and op.role == "move" and op.site.frames[:1] in lines - {()}:
+            yield op
+
+
+@cause("softmax-axis", tier=2)
+@first_fitting
+def softmax_of_a_start(case: Case) -> Iterator[Explanation]:
+    """Softmax over another axis of what is all one number, as of the first turn of a routing.
+
+    Looks like: couplings that are one over another length.
+    Proof: the reference's operations on as many equal shares as the other axis is long give the
+        candidate's value.
+    """
+    tape, run = case.reference.tape, case.repaired.reference.run
+    for op in case.reference.computing:
+        if op.word not in SOFTMAXES or len(op.outputs) != 1:
+            continue
+        array = run.array(op.outputs[0])
+        if varies(array) or array.ndim < 2 or not _is_uniform_there(case, array.shape):
+            continue
+        was = [axis for axis, n in enumerate(array.shape) if np.isclose(array.flat[0] * n, 1)]
+        for axis, length in enumerate(array.shape):
+            if len(was) != 1 or length == array.shape[was[0]] or array.shape.count(length) > 1:
+                continue
+            pair = spell((was[0],), array.ndim), spell((axis,), array.ndim)
+            yield Explanation(
+                "softmax-axis",
+                f"softmax over axis {pair[1]} of {array.shape}; the reference takes axis {pair[0]}",
+                with_value(case, op.outputs[0], partial(np.full_like, fill_value=1 / length)),
+                parameters={"axis": pair},
+            )
+
+
+def _is_uniform_there(case: Case, shape: tuple[int, ...]) -> bool:
+    """Whether the candidate takes a softmax, of numbers that no input reaches, of the same shape."""
+    view, values = case.candidate, case.candidate.tape.values
+    behind = {*view.tape.graph.static_before(view.ops), *(op.index for op in view.ops)}
+    ops = (view.tape.ops[index] for index in behind)
+    return any(op.word in SOFTMAXES and values[op.outputs[0]].shape == shape for op in ops)
