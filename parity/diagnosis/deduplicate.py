@@ -30,7 +30,7 @@ def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
             found.append(divergence)
         else:
             found[twin] = replace(found[twin], times=found[twin].times + divergence.times)
-    return _systemic(_without_echoes(_one_way_wrong(found)))
+    return _systemic(_without_echoes(_one_of_turns(_one_way_wrong(found))))
 
 
 def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -95,6 +95,20 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
         times = found[at].times + divergence.times
         cause = stays.cause if not is_weak(stays) else _of_a_turn(found[at], divergence)
         found[at] = replace(stays, times=times, cause=cause)
+    return found
+
+
+def _one_of_turns(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """Turns of a loop as one, where one of them is proved and the others say nothing else."""
+    found = [*divergences]
+    for one in divergences:
+        if one.cause is not None and one.cause.confirmed or not is_weak(one):
+            continue
+        proved = (at for at, other in enumerate(found) if _of_a_turn(one, other) is not None)
+        at = next(proved, None)
+        if at is not None:
+            found[at] = replace(found[at], times=found[at].times + one.times)
+            found.remove(one)
     return found
 
 

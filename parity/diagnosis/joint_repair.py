@@ -226,7 +226,7 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
 
 
 def _is_proved_in_a_turn(here: Finding, findings: Sequence[Finding]) -> bool:
-    """Whether another turn of the same loop shows what is wrong: the first is of a state of zeros."""
+    """Whether another turn of the same loop shows what is wrong: the first may be of zeros."""
     sites = here.divergence.reference, here.divergence.candidate
     return any(
         (one.divergence.reference, one.divergence.candidate) == sites

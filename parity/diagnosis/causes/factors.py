@@ -170,7 +170,7 @@ def softmax_of_a_start(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on as many equal shares as the other axis is long give the
         candidate's value.
     """
-    tape, run = case.reference.tape, case.repaired.reference.run
+    run = case.repaired.reference.run
     for op in case.reference.computing:
         if op.word not in SOFTMAXES or len(op.outputs) != 1:
             continue
@@ -191,7 +191,7 @@ def softmax_of_a_start(case: Case) -> Iterator[Explanation]:
 
 
 def _is_uniform_there(case: Case, shape: tuple[int, ...]) -> bool:
-    """Whether the candidate takes a softmax, of numbers that no input reaches, of the same shape."""
+    """Whether the candidate takes a softmax of that shape, of what no input reaches too."""
     view, values = case.candidate, case.candidate.tape.values
     behind = {*view.tape.graph.static_before(view.ops), *(op.index for op in view.ops)}
     ops = (view.tape.ops[index] for index in behind)

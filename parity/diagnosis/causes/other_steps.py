@@ -18,6 +18,7 @@ from parity.diagnosis.causes._substitution import (
     Form,
     Substituted,
     inside_candidate,
+    static_ops,
     varies,
     with_value,
 )
@@ -160,10 +161,11 @@ def zeros_read(case: Case) -> Iterator[Explanation]:
 
 
 def _zeros(case: Case) -> Iterator[Array]:
-    """The constants that are zeros throughout, as the candidate's operations read them."""
+    """The constants that are zeros throughout, that the candidate's operations start from."""
     view, inside = case.candidate, inside_candidate(case)
-    filled = [one for op in view.ops if op.word in FILLED for one in op.outputs]
-    for value in (*view.constants, *filled):
+    made = (*view.ops, *static_ops(view))
+    filled = [one for op in made if op.word in FILLED for one in op.outputs]
+    for value in (*view.constants, *(leaf.id for leaf in view.leaves), *filled):
         array = case.repaired.side.run.array(value)
         if array.ndim > 1 and array.dtype.kind == "f" and not array.any():
             yield inside.array(value)

@@ -101,7 +101,9 @@ def _with_read(case: Case, op: Op, value: int, other: int) -> Substituted:
         (array,) = case.reference_values(trial.given, (other,))
         alone = tape.replay("float64", {value: change(array)}, base, only={op.index})
         entering = dict(zip(case.entering, trial.inputs, strict=True))
-        return case.run_reference(trial.given, {**entering, op.outputs[0]: alone.array(op.outputs[0])})
+        return case.run_reference(
+            trial.given, {**entering, op.outputs[0]: alone.array(op.outputs[0])}
+        )
 
     return Substituted(run)
 
@@ -113,7 +115,7 @@ def _read_of_weights(case: Case, reference: Inside) -> Iterator[Explanation]:
         (case.repaired.reference.run, case.repaired.side.run),
     )
     read = [runs[1].array(one) for one in case.candidate.constants]
-    made = [op.outputs[0] for op in tapes[0].ops if op.static and op.role != "move"]
+    made = [op.outputs[0] for op in tapes[0].ops if op.static]
     for array in read:
         for value in reference.values if varies(array) else ():
             if tapes[0].values[value].shape != array.shape:
