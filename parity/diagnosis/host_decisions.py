@@ -31,10 +31,11 @@ def decided_by_the_host(proofs: Proofs, mismatch: Mismatch) -> bool:
     own = _own_inputs(proofs, mismatch)
     if not wrong or not own:
         return False
+    graph = region.tape.graph
+    moves = graph.ancestors(region.boundary()) - graph.ancestors(own)
+    inside = {op.index for op in region.ops}
     try:
-        run: Replay = region.tape.replay(
-            "float64", own, reference, only={op.index for op in region.ops}
-        )
+        run: Replay = region.tape.replay("float64", own, reference, only=inside | moves)
     except ReplayError:  # outside what an operation takes
         return False
     made = [run.array(value) for value in computed]
@@ -51,7 +52,8 @@ def _constants(proofs: Proofs, mismatch: Mismatch) -> list[Array]:
 
 def _own_inputs(proofs: Proofs, mismatch: Mismatch) -> Mapping[int, Array]:
     """What the candidate has for the inputs of the reference's operations, where it is other."""
-    found, read = {}, {*mismatch.reference.boundary()}
+    boundary, before = mismatch.reference.boundary(), mismatch.reference.tape.before_moves
+    found, read = {}, {*boundary, *map(before, boundary)}
     for value, pair in proofs.repaired.pairs.items():
         if pair.reference in read:
             own, repaired = proofs.drawn.array(value), proofs.repaired.side.run.array(value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import chainer.functions as F
+import numpy as np
+import pytest
 import tensorflow as tf
 import torch
 
 import parity
-
 from tests.rules.pairs import FIRST, SECOND, SQUARE, compare, draw, kinds, weights
 
 STEPS = draw.standard_normal((5, 6, 7)).astype("f")
@@ -173,30 +175,45 @@ def test_what_is_missing_in_each_turn():
 
 
 def test_a_factor_that_the_product_is_broadcast_to():
-    def run(with_steps):
-        def model(x):
-            size, one, other = torch.exp(x @ GATE), torch.tanh(x @ FIRST), torch.sin(x @ FIRST)
-            part = one[:, :, None]
-            part = size[:, :, None, :] * part if with_steps else part
-            return torch.tanh((part * other[..., None]).sum(1))
+    """A step size in a loop: the reference multiplies all steps at once."""
 
-        return model
+    def parts(x):
+        return torch.exp(x @ GATE / 4)[..., None], torch.tanh(x @ FIRST)[:, :, None, :4]
 
-    (found,) = compare(run(True), run(False), inputs=STEPS).divergences
-    assert (found.cause.kind, found.cause.confirmed) == ("branch-missing", True)
+    def reference(x):
+        (size, part), h, given = parts(x), 0, []
+        drive = size * part * torch.sin(x @ FIRST)[..., None]
+        for t in range(x.shape[1]):
+            h = torch.tanh(h + drive[:, t])
+            given.append(h.sum(2))
+        return torch.stack(given, 1)
+
+    def candidate(x):
+        (_, part), h, given = parts(x), 0, []
+        for t in range(x.shape[1]):
+            h = torch.tanh(h + part[:, t] * torch.sin(x[:, t] @ FIRST)[..., None])
+            given.append(h.sum(2))
+        return torch.stack(given, 1)
+
+    report = compare(reference, candidate, inputs=STEPS)
+    causes = [one.cause for one in report.divergences]
+    assert all(one and (one.kind, one.confirmed) == ("branch-missing", True) for one in causes)
 
 
 def test_halves_that_changed_places_before_other_layers():
+    kernel = weights(6, 6, 3)
+
     def run(swapped):
         def model(x):
-            main, gate = (x @ WIDE).chunk(2, -1)[:: -1 if swapped else 1]
-            return torch.tanh(torch.tanh(main).cumsum(1) @ SQUARE) * torch.sigmoid(gate)
+            main, gate = (x @ WIDE).chunk(2, -1)
+            main, gate = (gate, main) if swapped else (main, gate)
+            mixed = torch.nn.functional.conv1d(main.transpose(1, 2), kernel, padding=1)
+            return (torch.tanh(mixed.transpose(1, 2)) * torch.sigmoid(gate)) @ SECOND
 
         return model
 
     (found,) = compare(run(False), run(True), inputs=STEPS).divergences
-    assert found.cause and found.cause.confirmed
-    assert found.cause.kind in ("halves-exchanged", "wrong-source")
+    assert (found.cause.kind, found.cause.confirmed) == ("halves-exchanged", True)
 
 
 def test_couplings_that_start_from_one_number():
@@ -236,16 +253,97 @@ def test_zeros_that_make_zeros_say_nothing():
 
 
 def test_an_index_of_counts_that_are_floats_in_one_model():
+    """The last of the scores that are kept, counted as a float in one model."""
+
     def run(late, whole):
         def model(x):
             ordered = torch.sort(torch.tanh(x[:, 0] @ FIRST), 1, descending=True).values
             total = ordered.cumsum(1)
-            count = (1 + torch.arange(1, 7) * ordered > total).sum(1, keepdim=True)
-            count = count if whole else count.float()
-            at = count.long() if late else count.long() - 1
-            return torch.tanh(total.gather(1, at.clamp(0, 5)) / count)
+            inside = 1 + torch.arange(1, 7) * ordered > total
+            count = inside.sum(1, keepdim=True) if whole else inside.float().sum(1, keepdim=True)
+            at = count if late else count.long() - 1
+            return torch.tanh(x[:, 0] @ FIRST - (total.gather(1, at) - 1) / count)
 
         return model
 
-    report = compare(run(False, False), run(True, True), inputs=STEPS)
-    assert report.divergences[0].cause is not None, str(report)
+    (found,) = compare(run(False, False), run(True, True), inputs=STEPS / 4).divergences
+    assert (found.cause.kind, found.cause.confirmed) == ("wrong-source", True)
+
+
+def squashed(root):
+    """Capsules of which the longest alone goes on, chosen outside the framework."""
+
+    def lengths(x):
+        votes = (x @ FIRST).reshape(len(x), -1, 6)
+        square = (votes**2).sum(-1, keepdim=True)
+        return square / (1 + square) * votes / (square.sqrt() if root else square)
+
+    return lengths
+
+
+def chosen(squash, by_host):
+    def run(x):
+        v = squash(x)
+        sizes = torch.sin(3 * v.sum(-1)) + v[..., 0]
+        best = sizes.argmax(1)
+        if by_host:
+            kept = torch.from_numpy(np.eye(sizes.shape[1], dtype="f")[best.detach().numpy()])
+        else:
+            kept = torch.nn.functional.one_hot(best, sizes.shape[1]).float()
+        return sizes, torch.tanh((v * kept[..., None]).sum(1) @ SQUARE)
+
+    return run
+
+
+def test_a_winner_that_the_host_picks_of_what_is_wrong_is_a_consequence():
+    report = compare(chosen(squashed(True), False), chosen(squashed(False), True), inputs=3 * STEPS)
+    assert "sequence-mask" not in kinds(report), str(report)
+    assert "host-decided" in {note.kind for note in report.comparisons[0].notes}
+
+
+class Written(torch.nn.Module):
+    """A hand-written LSTM cell; its gates are input, forget, cell, output."""
+
+    def __init__(self, squashes):
+        super().__init__()
+        self.squashes = squashes
+
+    def forward(self, x):
+        h = c = torch.zeros(len(x), 6)
+        given = []
+        for t in range(x.shape[1]):
+            i, f, g, o = (x[:, t] @ CELL + h @ STATE).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * (torch.tanh(c) if self.squashes else c)
+            given.append(h)
+        return torch.stack(given, 1)
+
+
+CELL, STATE = weights(7, 24), weights(6, 24)
+# Chainer's gates are cell, input, forget, output, unit by unit
+GATES = (2, 0, 1, 3)
+
+
+def fused(x):
+    cell, state = (
+        one.numpy().reshape(-1, 4, 6)[:, GATES].swapaxes(1, 2).reshape(-1, 24)
+        for one in (CELL, STATE)
+    )
+    h = c = np.zeros((x.shape[0], 6), "f")
+    given = []
+    for t in range(x.shape[1]):
+        c, h = F.lstm(c, F.matmul(x[:, t], cell) + F.matmul(h, state))
+        given.append(h)
+    return F.stack(given, 1)
+
+
+@pytest.mark.parametrize("squashes", [True, False])
+def test_the_activation_of_a_cell_beside_a_kernel(squashes):
+    models = parity.wrap(fused, framework="chainer"), parity.wrap(Written(squashes))
+    report = parity.compare(*models, inputs=STEPS)
+    if squashes:
+        assert report.verdict == "parity"
+        return
+    (found,) = report.divergences
+    assert (found.cause.kind, found.cause.confirmed) == ("activation-missing", True)
+    assert found.cause.summary.startswith("tanh of"), found.cause.summary
