@@ -117,7 +117,8 @@ def _of_a_turn(one: Divergence, other: Divergence) -> Cause | None:
 
     The first turn, which starts from zeros, may show nothing.
     """
-    if (one.reference, one.candidate) != (other.reference, other.candidate):
+    sites = one.reference, one.candidate
+    if sites != (other.reference, other.candidate) or not one.reference.frames:
         return None
     causes = [cause for cause in (one.cause, other.cause) if cause is not None]
     proved = [cause for cause in causes if cause.confirmed]

@@ -71,15 +71,16 @@ def _reads_more(case: Case, value: int, partner: int) -> str:
 
 
 def _read_by_the_host(tape: Tape, value: int) -> set[int]:
-    """The inputs that NumPy alone may have read, where a value is made of an array without name.
+    """The inputs that NumPy alone may have read: of as many samples as an array that goes into it.
 
     As a mask that is made of lengths: on the tape it is a constant.
     """
     unread = {one for one in tape.inputs.values() if not tape.consumers[one]}
     walk = tape.graph.backward([value], lambda _, op: True) if unread else ()
     made = (tape.values[one] for one, op in walk if op is None)
-    arrays = (one for one in made if one.kind == "constant" and one.size > 1 and not one.name)
-    return unread if any(arrays) else set()
+    arrays = [one.shape for one in made if one.kind == "constant" and not one.name]
+    samples = {shape[0] for shape in arrays if len(shape) > 1 and shape[0] > 1}
+    return {one for one in unread if {*tape.values[one].shape[:1]} & samples}
 
 
 def _idle(case: Case) -> str:
