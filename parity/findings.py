@@ -144,8 +144,8 @@ class Note:
     """Something that is shown and is no alarm, such as a constant baked in float32.
 
     Attributes:
-        kind: `constant-precision`, `parameter-differs`, `rounding`, `low-precision`, `no-effect` or
-            `random`.
+        kind: `constant-precision`, `parameter-differs`, `rounding`, `low-precision`, `no-effect`,
+            `host-decided` or `random`.
         residual: relative root mean square of the difference in float64.
         detail: what else is known of it, in a sentence.
     """

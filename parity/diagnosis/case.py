@@ -115,11 +115,12 @@ class Case:
         random = np.random.default_rng(number)
         draw = (*DRAWS, *LAST_DRAWS)[number - 1]
         given = self.redrawn(lambda array: draw(array, random))
-        given.update((root, self._bases[0].array(root)) for root in self._flags)
+        kept = (*self._flags, *self.inputs.counts)
+        given.update((root, self._bases[0].array(root)) for root in kept)
         exact = {
             root: exchanged(given[root], random)
             for root in given
-            if given[root].dtype.kind in "biu"
+            if given[root].dtype.kind in "biu" or root in self.inputs.counts
         }
         exact.update((root, flags.exchanged(given[root], random)) for root in self._flags)
         # the first keeps them, as do those that an operation does not take otherwise

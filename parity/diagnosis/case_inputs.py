@@ -123,6 +123,16 @@ class CaseInputs:
         return tuple(start for start in self._starts if start not in self._links)
 
     @cached_property
+    def counts(self) -> frozenset[int]:
+        """Roots that hold whole numbers as floats, and that the candidate reads as integers.
+
+        As how many scores are left is: other numbers would be no index.
+        """
+        before = self._repaired.reference.tape.before_moves
+        read = {before(value) for value in self.exact.values()} & {*self.roots}
+        return frozenset(value for value in read if _floating(self._runs[0], value))
+
+    @cached_property
     def same(self) -> bool:
         """Whether both regions read the same values, but for moves."""
         tape = self._repaired.reference.tape

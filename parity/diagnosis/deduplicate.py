@@ -18,6 +18,7 @@ Place = tuple[str, str]
 
 # One line is wrong in one way: what a cause that explains it more often leaves to another.
 OF_FEWER = "at the same line another cause explains as much or more"
+OF_ONE_STEP = "at most other steps of the same line something else is wrong"
 
 
 def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -29,7 +30,7 @@ def merge(divergences: Sequence[Divergence]) -> list[Divergence]:
             found.append(divergence)
         else:
             found[twin] = replace(found[twin], times=found[twin].times + divergence.times)
-    return _systemic(_without_echoes(_one_way_wrong(found)))
+    return _systemic(_without_echoes(_one_of_turns(_one_way_wrong(found))))
 
 
 def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
@@ -41,13 +42,15 @@ def _one_way_wrong(divergences: Sequence[Divergence]) -> list[Divergence]:
     found = list(divergences)
     for one in divergences:
         cause = one.cause
-        if cause is None or cause.unproved != OF_FEWER:
+        if cause is None or cause.unproved not in (OF_FEWER, OF_ONE_STEP):
             continue
         proved = (
             at
             for at, other in enumerate(found)
-            if other.cause and other.cause.confirmed and _places(other) == _places(one)
-            if other.cause.kind != cause.kind
+            if other.cause and other.cause.confirmed and other.cause.kind != cause.kind
+            if _places(other) == _places(one)
+            or cause.unproved == OF_ONE_STEP
+            and other.reference == one.reference
         )
         at = next(proved, None)
         if at is not None:
@@ -93,7 +96,8 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
         merged[at].append(divergence)
         stays = found[at] if is_weak(divergence) else divergence
         times = found[at].times + divergence.times
-        cause = _said_twice(merged[at]) if is_weak(stays) else stays.cause
+        turn = _of_a_turn(found[at], divergence) or _said_twice(merged[at])
+        cause = turn if is_weak(stays) else stays.cause
         found[at] = replace(stays, times=times, cause=cause)
     return found
 
@@ -106,17 +110,47 @@ def _said_twice(weak: Sequence[Divergence]) -> Cause | None:
     return confirmed[0][0] if said else None
 
 
+def _one_of_turns(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """Turns of a loop as one, where one of them is proved and the others say nothing else."""
+    found = [*divergences]
+    for one in divergences:
+        if one.cause is not None and one.cause.confirmed or not is_weak(one):
+            continue
+        proved = (at for at, other in enumerate(found) if _of_a_turn(one, other) is not None)
+        at = next(proved, None)
+        if at is not None:
+            found[at] = replace(found[at], times=found[at].times + one.times)
+            found.remove(one)
+    return found
+
+
+def _of_a_turn(one: Divergence, other: Divergence) -> Cause | None:
+    """The proved cause of one of two turns of a loop, where the other says nothing else.
+
+    The first turn, which starts from zeros, may show nothing.
+    """
+    sites = one.reference, one.candidate
+    if sites != (other.reference, other.candidate) or not one.reference.frames:
+        return None
+    causes = [cause for cause in (one.cause, other.cause) if cause is not None]
+    proved = [cause for cause in causes if cause.confirmed]
+    return proved[0] if proved and len({cause.kind for cause in causes}) == 1 else None
+
+
 def _systemic(divergences: list[Divergence]) -> list[Divergence]:
     """What is wrong alike in several places, as an epsilon in every layer, as one with its places.
 
-    Each of them is confirmed by itself, with the same parameters.
+    Each of them is confirmed by itself, with the same parameters; what says only that something is
+    wired otherwise is one where it is of one line, too.
     """
     found: dict[object, Divergence] = {}
     for number, one in enumerate(divergences):
         cause = one.cause
         alike: object = number
-        if cause is not None and cause.confirmed and not is_weak(one):
-            alike = cause.kind, repr(sorted(cause.parameters.items()))
+        if cause is not None and cause.confirmed:
+            line = one.reference.frames[:1] if is_weak(one) else ()
+            if line or not is_weak(one):
+                alike = cause.kind, repr(sorted(cause.parameters.items())), line
         first = found.setdefault(alike, one)
         if first is not one:
             here, known = (one.reference, one.candidate), (first.reference, first.candidate)

@@ -18,6 +18,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import case_of
 from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.explain import Explained, explain
+from parity.diagnosis.host_decisions import decided_by_the_host
 from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
@@ -70,14 +71,21 @@ def explained(
         if len(here) >= (1 if spent else limits.EXPLAINED_AT_A_SITE):
             last = here[-1].divergence
             here[-1] = replace(here[-1], divergence=replace(last, times=last.times + 1))
-        elif len(faults) > 1 and without_effect(proofs, mismatch):
-            idle.append((mismatch, Note("no-effect", *sites_of(mismatch), mismatch.residual)))
+        elif len(faults) > 1 and (kind := _idle(proofs, mismatch)):
+            idle.append((mismatch, Note(kind, *sites_of(mismatch), mismatch.residual)))
             continue
         else:
             here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
         if progress is not None:
             progress()
     return merge(without_proof([one for here in found.values() for one in here])), idle
+
+
+def _idle(proofs: Proofs, mismatch: Mismatch) -> str:
+    """The kind of note that a mismatch is which is none of its own; "" for any other."""
+    if without_effect(proofs, mismatch):
+        return "no-effect"
+    return "host-decided" if decided_by_the_host(proofs, mismatch) else ""
 
 
 def _within_budget(

@@ -6,6 +6,7 @@ the next explanation undoes, both hold at their places and neither is what was w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.deduplicate import OF_FEWER, is_weak
+from parity.diagnosis.deduplicate import OF_FEWER, OF_ONE_STEP, is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
@@ -45,6 +46,23 @@ class Finding:
         """Its layers and lines."""
         sites = self.divergence.reference, self.divergence.candidate
         return tuple((site.layer, site.source) for site in sites)
+
+    @cached_property
+    def alike(self) -> object:
+        """The same, with the last names of layers alone: a block in any stage."""
+        cause = self.divergence.cause
+        if cause is None:
+            return None
+        stated = repr(sorted(cause.parameters.items()))
+        return cause.kind, re.sub(r"\([^()]*[/.](?=[^()/.]+\))", "(", stated)
+
+    def is_of_one_line(self, other: Finding) -> bool:
+        """Whether a line of either model runs several times, and both are found there."""
+        here, there = self.divergence, other.divergence
+        pairs = (here.reference, there.reference), (here.candidate, there.candidate)
+        if is_weak(here):
+            return any(a.frames and a.frames[0] == b.frames[0] for a, b in pairs if b.frames)
+        return any(a.frames and a.frames == b.frames for a, b in pairs)
 
     @cached_property
     def behind(self) -> set[int]:
@@ -132,7 +150,7 @@ def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
     if len(findings) < 2:
         doubt = _harms(here.divergence)
     else:
-        doubts = _makes_up_for_another, _of_another_repair, _of_fewer
+        doubts = _makes_up_for_another, _of_another_repair, _of_fewer, _of_one_step
         doubt = next(filter(None, (one(here, cause, findings) for one in doubts)), "")
     if not doubt:
         return here.divergence
@@ -167,10 +185,13 @@ def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Findin
 def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
     """Whether one may be what makes up for the other, and not a fault of its own.
 
-    The same change in two places undoes itself only where it puts back an order. Two weights that
-    are exchanged are one fault, seen where either is read.
+    The same change in two places undoes itself only where it puts back an order, and never where it
+    is one line that runs several times. Two weights that are exchanged are one fault, seen where
+    either is read.
     """
     known = other.divergence.cause
+    if here.alike == other.alike and here.is_of_one_line(other):
+        return False
     if known is not None and cause.kind == known.kind == "weight-swapped":
         mirrored = {name: pair[::-1] for name, pair in known.parameters.items()}
         return dict(cause.parameters) != mirrored
@@ -188,6 +209,8 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
         other = one.divergence.cause
         if one is here or (other is not None and other.confirmed) or one.stated == here.stated:
             continue
+        if _is_proved_in_a_turn(one, findings):
+            continue
         repaired = one.mismatch.values
         if not entering.isdisjoint(one.formula) or (repaired and repaired[1] in behind):
             return (
@@ -201,6 +224,16 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
                 "another order here may be put back there"
             )
     return ""
+
+
+def _is_proved_in_a_turn(here: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether another turn of the same loop shows what is wrong: the first may be of zeros."""
+    sites = here.divergence.reference, here.divergence.candidate
+    return any(
+        (one.divergence.reference, one.divergence.candidate) == sites
+        for one in findings
+        if one.divergence.cause is not None and one.divergence.cause.confirmed
+    )
 
 
 def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
@@ -219,6 +252,22 @@ def _of_fewer(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
     if any(count > own or count == own and one not in others for one, count in times.items()):
         return OF_FEWER
     return ""
+
+
+def _of_one_step(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:
+    """One line of a loop is wrong in one way: what is said of fewer of its steps is chance."""
+    site = here.divergence.reference
+    elsewhere = sum(
+        one.divergence.times
+        for one in findings
+        if one.stated != here.stated and one.divergence.reference == site
+    )
+    own = sum(
+        one.divergence.times
+        for one in findings
+        if one.stated == here.stated and one.divergence.reference == site
+    )
+    return OF_ONE_STEP if site.frames and elsewhere > own else ""
 
 
 def _name(divergence: Divergence) -> str:

@@ -202,5 +202,3 @@ LAW_ERROR_RATE = 1e-6  # of a comparison of models that are one
 LAW_NEGLIGIBLE = 2.0**-10  # of what is large among values: of this quantile of their sizes
 LAW_LARGE_QUANTILE = 0.99
 LAW_ROUNDING = 1e-9  # of the largest
-
-STALE_TRIES = 64  # pairings of what the host made with what the reference computes there

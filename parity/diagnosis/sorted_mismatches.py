@@ -19,7 +19,6 @@ from parity.tape import Site
 
 _OTHER_WEIGHTS = ("weight-values", "weight-scale", "weight-swapped")
 _MAY_DIFFER = "on other inputs they may not"
-_OLD = "the host made what it reads of values that differ before; with the reference's it agrees"
 _UNVERIFIABLE = ("no-float64", "host-read", "other-length")
 
 
@@ -140,11 +139,6 @@ class SortedMismatches:
         self.notes.append(note)
         if mismatch.values is not None:
             self.ends[mismatch.values[1]] = note.kind
-
-    def follow(self, stale: Sequence[tuple[Mismatch, str]]) -> None:
-        """Makes notes of divergences that only follow from others."""
-        for mismatch, _ in stale:
-            self.note(mismatch, Note("follows", *sites_of(mismatch), mismatch.residual, _OLD))
 
     def demote(self, divergences: Sequence[Divergence], whole: float) -> None:
         """Makes notes of divergences that no output shows."""

@@ -27,7 +27,6 @@ from parity.diagnosis.outputs import output_matches, output_verdicts, shape_reas
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.sorted_mismatches import Evidence, SortedMismatches
-from parity.diagnosis.stale_constants import without_stale
 from parity.diagnosis.vacuous import vacuous
 from parity.findings import Divergence, Note
 from parity.matching.match import Match
@@ -80,8 +79,7 @@ def judge(
     evidence = Evidence(matched, repaired, mismatches, outputs)
     found = SortedMismatches.of(evidence)
     proofs = Proofs(matched, repaired, mismatches, outputs)
-    faults, stale = without_stale(repaired, found.faults)
-    divergences, idle = explained(proofs, faults, progress)
+    divergences, idle = explained(proofs, found.faults, progress)
     for mismatch, note in idle:
         found.note(mismatch, note)
     tapes = matched.tapes
@@ -96,10 +94,6 @@ def judge(
         divergences, reasons, known = _without_doubtful(evidence, found, divergences)
         unverified += reasons
         complete &= known
-    if stale and divergences:
-        found.follow(stale)
-    elif stale:
-        divergences, _ = explained(proofs, stale)
     if not any(one.unshared for one in mismatches):  # which says all that there is to say
         divergences += low_precision_divergences(repaired)  # in float64 these agree
         found.notes += low_precision_notes(repaired)

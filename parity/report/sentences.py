@@ -19,7 +19,7 @@ WHY_NO_FAULT = {
     "rounding": "it shrinks with the precision: the operation is ill-conditioned",
     "low-precision": "as much as rounding to half precision explains",
     "no-effect": "no output changes with it on these inputs",
-    "follows": "it only follows from what differs before",
+    "host-decided": "it was computed outside the framework, of values that differ before",
     "random": "the rest was compared on the same random samples",
 }
 NO_LINE = "no line of your code is known here"

@@ -25,7 +25,7 @@ STYLES = {
     "parameter-differs": "bold yellow",
     "rounding": "yellow",
     "no-effect": "yellow",
-    "follows": "dim red",
+    "host-decided": "yellow",
     "random": "yellow",
     "no-float64": "yellow",
     "same": "green",

@@ -57,7 +57,7 @@ def test_masks_made_of_a_wrong_value_are_a_note():
     (divergence,) = report.divergences
     assert "1.5" in str(divergence.cause.parameters), str(report)
     notes = [note.kind for note in report.comparisons[0].notes]
-    assert "follows" in notes, str(report)
+    assert "host-decided" in notes, str(report)
 
 
 @pytest.mark.parametrize("settings", [{"edge": 0.5}, {"sign": -1}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -20,13 +20,19 @@ from parity.operations import BOUNDS, FILLED
 from parity.tape import Array, Op, Replay, Tape
 
 
-def twins(case: Case) -> str:
-    """Why other values may be read: equal ones, as (mu + s) - mu and s, or half of one doubled."""
+def twins(case: Case, sources: Collection[int] = ()) -> str:
+    """Why other values may be read: equal ones, as (mu + s) - mu and s, or half of one doubled.
+
+    Args:
+        sources: the reference's values that are read instead; () for all inputs of the region.
+    """
     idle = _idle(case)
     if idle:
         return idle
     found, tape = case.repaired, case.repaired.side.tape
     for value in case.candidate_entering:
+        if sources and case.partners.get(value) not in sources:
+            continue
         pair = found.pairs.get(value)
         if pair is None:
             continue
@@ -55,13 +61,26 @@ def _depends_on(tape: Tape, value: int) -> set[int]:
 def _reads_more(case: Case, value: int, partner: int) -> str:
     """Which inputs it depends on and its partner does not, as through a mask that masks nothing."""
     tapes, pairs = (case.reference.tape, case.candidate.tape), case.repaired.pairs
-    known = _depends_on(tapes[0], partner)
+    known = _depends_on(tapes[0], partner) | _read_by_the_host(tapes[0], partner)
     more = [
         tapes[1].values[one].name
         for one in sorted(_depends_on(tapes[1], value))
         if one in pairs and pairs[one].reference not in known
     ]
     return ", ".join(repr(name) for name in more)
+
+
+def _read_by_the_host(tape: Tape, value: int) -> set[int]:
+    """The inputs that NumPy alone may have read: of as many samples as an array that goes into it.
+
+    As a mask that is made of lengths: on the tape it is a constant.
+    """
+    unread = {one for one in tape.inputs.values() if not tape.consumers[one]}
+    walk = tape.graph.backward([value], lambda _, op: True) if unread else ()
+    made = (tape.values[one] for one, op in walk if op is None)
+    arrays = [one.shape for one in made if one.kind == "constant" and not one.name]
+    samples = {shape[0] for shape in arrays if len(shape) > 1 and shape[0] > 1}
+    return {one for one in unread if {*tape.values[one].shape[:1]} & samples}
 
 
 def _idle(case: Case) -> str:

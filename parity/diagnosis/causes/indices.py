@@ -184,14 +184,15 @@ def _numbers(right: Array, wrong: Array) -> tuple[str, str]:
 
 
 def _with_index(case: Case, value: int, other: int | None, wrong: Array) -> Substituted:
-    shape = case.repaired.reference.run.array(value).shape
-    if other is None or other not in case.roots:
-        return with_value(case, value, partial(_instead, index=wrong.reshape(shape)))
-    return with_value(case, value, partial(_shaped, shape=shape), other)
+    right = case.repaired.reference.run.array(value)
+    # what is a cast of an input of the region follows it, as the number of scores that are kept
+    if other is None or case.reference.tape.before_moves(other) not in case.roots:
+        return with_value(case, value, partial(_instead, index=wrong.reshape(right.shape)))
+    return with_value(case, value, partial(_like, index=right), other)
 
 
-def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
-    return array.reshape(shape)
+def _like(array: Array, index: Array) -> Array:
+    return array.reshape(index.shape).astype(index.dtype)
 
 
 def _instead(_: Array, index: Array) -> Array:

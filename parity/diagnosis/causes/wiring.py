@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -10,17 +11,27 @@ from functools import partial
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sources import (
+    named,
     named_apart,
     put_there,
     substituted_apart,
     twins,
     ways_to_lie,
 )
-from parity.diagnosis.causes._substitution import Inside, inside_reference, with_value
+from parity.diagnosis.causes._substitution import (
+    Form,
+    Inside,
+    Substituted,
+    close,
+    inside_reference,
+    varies,
+    with_value,
+)
 from parity.diagnosis.causes.combinators import first_that_fits
 from parity.diagnosis.trial import Trial
-from parity.tape import Array, Tape
+from parity.tape import Array, Op, Tape
 
 
 @cause("wrong-source", tier=2)
@@ -31,9 +42,10 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
     reference = inside_reference(case)
-    found = list(first_that_fits(case, _read_from_others(case, reference)))
-    for one in found or first_that_fits(case, _exchanged(case, reference)):
-        yield replace(one, unproved=one.unproved or twins(case))
+    for listed in (_read_from_others, _read_once, _read_of_weights, _exchanged):
+        for one in first_that_fits(case, listed(case, reference)):
+            yield replace(one, unproved=one.unproved or twins(case))
+            return
 
 
 def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
@@ -48,6 +60,83 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
                 unproved=put_there(case, other),
                 cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
             )
+
+
+def _read_once(case: Case, reference: Inside) -> Iterator[Explanation]:
+    """One operation of several that read a value reads another, as a gate made before a layer."""
+    tape = case.reference.tape
+    own = [one for one in dict.fromkeys(case.partners.values()) if one not in reference.entering]
+    for value, other in itertools.islice(itertools.product(reference.entering, own), SOURCES_TRIED):
+        readers = [op for op in case.reference.ops if value in op.inputs]
+        for op in readers if len(readers) > 1 else ():
+            if len(op.outputs) != 1 or [*filter(tape.is_live, op.inputs)] != [value]:
+                continue
+            if not _as_in_its_place(tape, op, value, other):
+                continue
+            right, wrong = _names(case, value, other)
+            yield Explanation(
+                "wrong-source",
+                f"{op.kind} reads the values of {wrong}; in the reference it reads {right}",
+                _with_read(case, op, value, other),
+                parameters={"source": (right, wrong)},
+                unproved=put_there(case, other),
+                cost=2 * OTHER_SOURCE,
+            )
+
+
+def _as_in_its_place(tape: Tape, op: Op, value: int, other: int) -> bool:
+    """Whether an operation takes another value: of other lengths only what reduces those does."""
+    shapes = tape.values[value].shape, tape.values[other].shape
+    if shapes[0] == shapes[1] or op.word not in REDUCING or len(shapes[0]) != len(shapes[1]):
+        return shapes[0] == shapes[1]
+    made = tape.values[op.outputs[0]].size
+    return made == math.prod(a for a, b in zip(*shapes, strict=True) if a == b)
+
+
+def _with_read(case: Case, op: Op, value: int, other: int) -> Substituted:
+    """The reference's region, in which one operation reads another value than the others do."""
+    tape, base = case.reference.tape, case.repaired.reference.run
+
+    def run(trial: Trial, change: Form) -> Array:
+        (array,) = case.reference_values(trial.given, (other,))
+        alone = tape.replay("float64", {value: change(array)}, base, only={op.index})
+        entering = dict(zip(case.entering, trial.inputs, strict=True))
+        return case.run_reference(
+            trial.given, {**entering, op.outputs[0]: alone.array(op.outputs[0])}
+        )
+
+    return Substituted(run)
+
+
+def _read_of_weights(case: Case, reference: Inside) -> Iterator[Explanation]:
+    """What is made of weights alone is read, as the embedding of learned tokens."""
+    tapes, runs = (
+        (case.reference.tape, case.candidate.tape),
+        (case.repaired.reference.run, case.repaired.side.run),
+    )
+    read = [runs[1].array(one) for one in case.candidate.constants]
+    made = [op.outputs[0] for op in tapes[0].ops if op.static]
+    for array in read:
+        for value in reference.values if varies(array) else ():
+            if tapes[0].values[value].shape != array.shape:
+                continue
+            for other in made:
+                if tapes[0].values[other].size == array.size and close(
+                    runs[0].array(other).reshape(array.shape), array
+                ):
+                    right, wrong = named(tapes[0], value), named(tapes[0], other)
+                    yield Explanation(
+                        "wrong-source",
+                        f"the values of {wrong} are read; the reference reads {right}",
+                        with_value(case, value, partial(_constant, constant=array)),
+                        parameters={"source": (right, wrong)},
+                        cost=OTHER_SOURCE,
+                    )
+                    break
+
+
+def _constant(_: Array, constant: Array) -> Array:
+    return constant
 
 
 def _others_read(case: Case, reference: Inside) -> Iterator[tuple[int, int]]:
