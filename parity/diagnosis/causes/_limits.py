@@ -120,3 +120,4 @@ LOGITS_COST = -0.7  # what is taken for them says more than that softmax is take
 OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less than all of it
 INDEX_COST = -0.6  # it is less than all of an input in another order, which gives the same
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
+STARTS_TRIED = 64  # of a part of a weight

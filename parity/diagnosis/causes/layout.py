@@ -134,7 +134,8 @@ def _axis_order_named(case: Case, order: AxisOrder, words: set[str]) -> tuple[st
     if words & _JOINS and len(case.entering) > 1 and _is_of_parts(case, order):
         axis = case.candidate_axis(order.axis)
         return "concat-order", f"the parts are joined in another order along axis {axis}"
-    if order.interleaves and order.axis == len(shape) - 1 and attends(case):
+    of_pairs = order.interleaves is not None and 2 in order.interleaves and len(shape) > 2
+    if of_pairs and order.axis == len(shape) - 1 and attends(case):
         return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
     role = role_of_axis(case, case.reference.end, order.axis)
     is_place = is_image(case, shape) and order.axis in _places(case)

@@ -18,6 +18,7 @@ from parity.diagnosis.causes._limits import (
     LAYOUTS_TRIED,
     OPERANDS_EXCHANGED,
     SAME_PARAMETER,
+    STARTS_TRIED,
     WEIGHT_SCALE,
 )
 from parity.diagnosis.causes._substitution import (
@@ -51,14 +52,15 @@ from parity.numerics.limits import ALIKE
 from parity.tape import Array
 
 
-@cause("weight-scale", "weight-precision", "weight-swapped")
+@cause("weight-scale", "weight-precision", "weight-swapped", "index-value")
 def weight(case: Case) -> Iterator[Explanation]:
-    """A weight is another multiple of itself, is rounded, or is another layer's.
+    """A weight is another multiple of itself, is rounded, another layer's, or another part of one.
 
     Looks like: a value off by a factor; a difference of a few parts in a thousand everywhere; or
         one that has nothing in common with the reference's.
     Proof: the reference with the candidate's weight gives the candidate's value, and that weight is
-        the multiple, the rounded weight, or one of the reference's other weights.
+        the multiple, the rounded weight, one of the reference's other weights, or as long a part
+        of the stored weight that the reference reads a part of.
     """
     found = changes(case)
     related = [one for change in found if (one := _relation(case, change)) is not None]
@@ -202,6 +204,9 @@ def _relation(case: Case, change: Change) -> Explanation | None:
                 dtypes = ("float32", name) if wide_first else (name, "float32")
                 text = f"{_read(case, change)} {summary.format(name)}"
                 return Explanation("weight-precision", text, parameters={"dtype": dtypes})
+    part = _another_part(case, change)
+    if part is not None:
+        return part
     leaf = _elsewhere(case, change)
     if leaf is None or _is_another_layer(case, change, leaf):
         return None
@@ -211,6 +216,42 @@ def _relation(case: Case, change: Change) -> Explanation | None:
         f"{leaf.name or 'another weight'} are read",
         parameters={"weight": (change.name, leaf.name or "another")},
     )
+
+
+def _another_part(case: Case, change: Change) -> Explanation | None:
+    """Of one stored weight other rows are read, as many: those one further, say."""
+    reference, candidate = change.made(case)
+    if not candidate.holds(reference):
+        return None
+    for leaf in reference.leaves:
+        for whole in (leaf.array, leaf.array.T):
+            right, wrong = (_start(whole, part) for part in (change.leaf.array, change.now))
+            if right is None or wrong is None or right == wrong:
+                continue
+            count = change.now.shape[right[0]]
+            here, there = (f"{start} to {start + count - 1}" for _, start in (wrong, right))
+            name = leaf.name or change.name
+            return Explanation(
+                "index-value",
+                f"rows {here} of {name} are read; the reference reads rows {there}",
+                parameters={"rows": (there, here)},
+            )
+    return None
+
+
+def _start(whole: Array, part: Array) -> tuple[int, int] | None:
+    """The axis along which an array is a part of another, and where it starts there."""
+    if whole.ndim != part.ndim:
+        return None
+    shorter = [i for i, (n, m) in enumerate(zip(part.shape, whole.shape, strict=True)) if n != m]
+    if len(shorter) != 1 or part.shape[shorter[0]] > whole.shape[shorter[0]]:
+        return None
+    (axis,) = shorter
+    rows, wanted = np.moveaxis(whole, axis, 0), np.moveaxis(part, axis, 0)
+    for start in range(min(len(rows) - len(wanted) + 1, STARTS_TRIED)):
+        if same(rows[start], wanted[0]) and same(rows[start : start + len(wanted)], wanted):
+            return axis, start
+    return None
 
 
 def _elsewhere(case: Case, change: Change) -> LeafView | None:
