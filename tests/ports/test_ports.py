@@ -19,8 +19,8 @@ FAULTS = [(port, name) for port in SAMPLED for name in port.faults]
 
 
 def test_the_corpus_is_whole() -> None:
-    assert len(PORTS) == 320
-    assert sum(len(port.faults) for port in PORTS) == 1280
+    assert len(PORTS) == 360
+    assert sum(len(port.faults) for port in PORTS) == 1440
 
 
 @pytest.mark.parametrize("port", SAMPLED[::6], ids=lambda port: port.name)
@@ -39,3 +39,12 @@ def test_a_fault_is_found_and_what_is_confirmed_is_true(port: Port, fault: str) 
         for one in comparison.divergences:
             if one.cause is not None and one.cause.confirmed:
                 assert one.cause.kind in port.faults[fault].true_causes, one.cause.summary
+
+
+def test_what_is_flattened_beside_an_attention_is_no_pairing_of_rotary_positions() -> None:
+    (port,) = (port for port in PORTS if port.name == "meadows/netvlad")
+
+    (divergence,) = port.compared("f2").divergences
+
+    assert divergence.cause is not None
+    assert divergence.cause.kind == "flatten-order"
