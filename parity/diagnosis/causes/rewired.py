@@ -363,6 +363,8 @@ def computed_of_another(case: Case) -> Iterator[Explanation]:
             continue
         if tapes[0].before_moves(right) == tapes[0].before_moves(wrong):
             continue
+        if not _alike_besides(case, (op, other)):
+            continue  # what differs may be that: no other value need be read
         names = named_apart(tapes[0], case.repaired.reference.run, right, wrong)
         yield Explanation(
             "wrong-source",
@@ -371,3 +373,19 @@ def computed_of_another(case: Case) -> Iterator[Explanation]:
             parameters={"source": names},
             cost=OTHER_SOURCE,
         )
+
+
+def _alike_besides(case: Case, ops: tuple[Op, Op]) -> bool:
+    """Whether all that two operations read and no input reaches holds the same numbers."""
+    models = case.repaired.reference, case.repaired.side
+    held = [
+        [
+            np.sort(model.array(value), axis=None)
+            for value in op.inputs
+            if not model.tape.is_live(value)
+        ]
+        for model, op in zip(models, ops, strict=True)
+    ]
+    return len(held[0]) == len(held[1]) and all(
+        a.shape == b.shape and close(a, b) for a, b in zip(*held, strict=True)
+    )
