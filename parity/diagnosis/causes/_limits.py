@@ -109,6 +109,7 @@ ELEMENTS_OF_A_MASK = 8  # of fewer a mask may be chance
 PARTS_ROLLED = 6  # by any number; more parts only by one
 PARTS_ORDERED = 16  # channels or frames
 SAMPLES_OF_A_CHANNEL = 3  # to read off its scale and offset
+MASKS_TRIED = 8  # of each side, as what is inverted
 
 # --- costs: of explanations that hold, the least assumed is reported ------------------------------
 OP_LEFT_OUT = 0.01  # each operation more
@@ -120,3 +121,4 @@ LOGITS_COST = -0.7  # what is taken for them says more than that softmax is take
 OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less than all of it
 INDEX_COST = -0.6  # it is less than all of an input in another order, which gives the same
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
+MASK_INVERTED = 3.0  # an operation that is missing is the simpler explanation
