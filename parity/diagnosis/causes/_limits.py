@@ -75,6 +75,7 @@ CONVOLUTIONS_IN_A_ROW = 4  # of which another may have the stride
 STRIDES_ASSUMED = 4  # where none is known
 PARTS_JOINED = 8  # more are an order of channels
 OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
+NUMBERS_PUT_IN = 6  # where a shift does not wrap around
 ROLLS_TRIED = 4  # places of the first number, should others be equal to it
 ROWS_COMPARED = 1 << 22  # numbers of a value, to find the places of its rows
 OTHER_LAYERS_TRIED = 48  # in the place of a region's: each costs a replay
