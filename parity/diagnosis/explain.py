@@ -16,6 +16,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, RegisteredCause, causes
 from parity.diagnosis.causes._substitution import Substituted
-from parity.diagnosis.enlarged_regions import enclosures
+from parity.diagnosis.enlarged_regions import enclosures, whole_sum
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
@@ -123,7 +124,7 @@ def _is_doubted_by(one: RegisteredCause, held: Iterable[Explained]) -> bool:
     return any(found.by is one and found.explanation.unproved for found in held)
 
 
-def _again(sibling: Explained, case: Case, around: Iterable[Case]) -> Explained | None:
+def _again(sibling: Explained, case: Case, around: _Around) -> Explained | None:
     """What explains a sibling, if that is proved here too; None for what names no parameters."""
     known, by = sibling.explanation, sibling.by
     if by is None or by.tier or not known.parameters or sibling.unproved:
@@ -146,6 +147,13 @@ class _Around:
         tried = itertools.islice(enclosures(case), limits.ENCLOSURES_TRIED)
         self._source = (one for one in tried if not _decides(one))
         self._made: list[Case] = []
+        self._case = case
+
+    @cached_property
+    def sums(self) -> tuple[Case, ...]:
+        """The whole sum that the case is a part of, if there is more of it."""
+        found = whole_sum(self._case)
+        return () if found is None else (found,)
 
     def __iter__(self) -> Iterator[Case]:
         yield from self._made
@@ -155,9 +163,10 @@ class _Around:
 
 
 def _proposals(
-    one: RegisteredCause, case: Case, around: Iterable[Case]
+    one: RegisteredCause, case: Case, around: _Around
 ) -> Iterator[tuple[Explanation, Case]]:
-    for where in itertools.chain([case], around if one.enclosures else []):
+    larger = around if one.enclosures else around.sums if one.sums else ()
+    for where in itertools.chain([case], larger):
         check()
         proposals: list[Explanation] = []
         with _may_fail(one), np.errstate(all="ignore"):

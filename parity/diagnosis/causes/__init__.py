@@ -124,6 +124,7 @@ class RegisteredCause:
             first; tier 1 are general relations between two arrays or two weights; tier 2 last
             resorts. A later tier is asked only where an earlier one explains nothing.
         enclosures: whether it is also to be asked with more of the surrounding operations in view.
+        sums: whether it is also to be asked with the whole sum in view that the place is a part of.
         propose: the function.
     """
 
@@ -131,6 +132,7 @@ class RegisteredCause:
     tier: int
     enclosures: bool
     propose: Propose
+    sums: bool = False
 
     @property
     def family(self) -> str:
@@ -140,11 +142,13 @@ class RegisteredCause:
 _REGISTERED: list[RegisteredCause] = []
 
 
-def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Propose], Propose]:
+def cause(
+    *kinds: str, tier: int = 0, enclosures: bool = False, sums: bool = False
+) -> Callable[[Propose], Propose]:
     """Registers a function that proposes explanations; see `RegisteredCause`."""
 
     def register(propose: Propose) -> Propose:
-        _REGISTERED.append(RegisteredCause(kinds, tier, enclosures, propose))
+        _REGISTERED.append(RegisteredCause(kinds, tier, enclosures, propose, sums))
         return propose
 
     return register

@@ -122,4 +122,5 @@ LOGITS_COST = -0.7  # what is taken for them says more than that softmax is take
 OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less than all of it
 INDEX_COST = -0.6  # it is less than all of an input in another order, which gives the same
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
+EXCHANGED = -0.5  # with all of a sum in view it is less than a term that is missing in a part
 MASK_INVERTED = 3.0  # an operation that is missing is the simpler explanation

@@ -10,7 +10,7 @@ from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import EXCHANGED, INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sources import (
     named,
@@ -30,7 +30,7 @@ from parity.diagnosis.causes._substitution import (
     varies,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
 from parity.diagnosis.causes.operations import doubtful
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op, Tape
@@ -199,6 +199,18 @@ def _is_moved(tape: Tape, value: int, other: int) -> bool:
     start = tape.before_moves(value)
     whole = tape.values[start].size == tape.values[value].size
     return whole and start == tape.before_moves(other)
+
+
+@cause("wrong-source", tier=2, sums=True)
+@first_fitting
+def exchanged_in_a_sum(case: Case) -> Iterator[Explanation]:
+    """Two values have changed places in a sum or a product, which the models write in other orders.
+
+    Looks like: a difference of what is and what comes next, the two exchanged.
+    Proof: the reference's operations on the two values exchanged give the candidate's value.
+    """
+    for one in _exchanged(case, inside_reference(case)):
+        yield replace(one, unproved=twins(case), cost=EXCHANGED)
 
 
 def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
