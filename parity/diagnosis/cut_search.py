@@ -17,12 +17,16 @@ from parity.diagnosis.cut_candidates import CutCandidates, root
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
+from parity.diagnosis.small_regions import (
+    has_other_products,
+    is_normalisation,
+    one_operation_each,
+)
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
 from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair, Side, rematch, share
 from parity.numerics.difference import residual
-from parity.operations import ADDITIONS, PRODUCTS, SUBTRACTIONS
 from parity.tape import Array, Op
 
 
@@ -72,7 +76,7 @@ class CutSearch:
             if self.ends.depth(a, b) <= self.ends.depth(*found.values) or b in self.found.pairs:
                 continue
             larger = self.scene.own_regions(a, b)
-            if any(map(_has_other_products, larger, found.regions)):
+            if any(map(has_other_products, larger, found.regions)):
                 continue  # another layer's
             if any(map(self._passes_more, larger, (a, b))):
                 continue
@@ -190,7 +194,7 @@ class CutSearch:
             if (first, other) == ends or first not in made[0] or other not in made[1]:
                 continue
             small = self.scene.own_regions(first, other)
-            if not _one_operation_each(*small):
+            if not one_operation_each(*small):
                 continue
             order = next(iter(self.ends.orders(first, other)), None)
             if order is None or not self._is_read(Pair(first, other, order, 0.0)):
@@ -204,11 +208,11 @@ class CutSearch:
             rest = CutSearch(Scene(fresh, self.scene.differing), self._splits)
             rest.reference.settled[first] = True
             remaining = rest.scene.own_regions(*ends)
-            if _is_normalisation(small[0], remaining[0]):
+            if is_normalisation(small[0], remaining[0]):
                 continue
             end = fresh.pairs.get(ends[1])
             joined = end is not None and end.same and end.reference == ends[0]
-            if not (joined or _one_operation_each(*remaining)) and not (
+            if not (joined or one_operation_each(*remaining)) and not (
                 min(region.computing for region in remaining) > 1
                 and (
                     depth == limits.MISMATCHES_IN_A_ROW
@@ -261,11 +265,12 @@ class CutSearch:
                 if order is not None and len(order.axes) == len(pair.order.axes):
                     if order.axes != pair.order.axes:
                         continue
-                if op.role == "move" and not is_end or not self._is_read(pair):
+                made = self._computed_whole(match, op, after_b)
+                if made.role == "move" and not is_end or not self._is_read(pair):
                     continue
                 if pair.reference in after_a and match.side.informative(value):
                     reconverges = True
-                    sure = sure or is_end or self._reads_its_own(match, op, after_b)
+                    sure = sure or is_end or self._reads_its_own(match, made, after_b)
             return reconverges or left > 0
 
         fresh = self._with(b, array, watch)
@@ -294,6 +299,18 @@ class CutSearch:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
         sides = (self.reference.tape, pair.reference), (self.candidate.tape, pair.candidate)
         return all(tape.consumers[one] or one in tape.outputs.values() for tape, one in sides)
+
+    def _computed_whole(self, match: Match, op: Op, made: set[int]) -> Op:
+        """What computes, with weights of its own, the whole that an operation takes a part of.
+
+        Where two layers are one in the candidate the parts alone have partners, as of a gate and
+        of what it lets through.
+        """
+        tape = self.candidate.tape
+        whole = tape.before_moves(op.inputs[0]) if op.role == "move" else -1
+        maker = tape.producer(whole) if whole in made and whole not in match.pairs else None
+        own = maker is not None and self._reads_its_own(match, maker, made)
+        return maker if maker is not None and own else op
 
     def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
         """Whether an operation reads values that no other does, not made of the substituted one."""
@@ -369,26 +386,3 @@ def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
         if print_.size > 1 and print_.informative:
             found[root(print_)] = found.get(root(print_), 0) + side.tape.graph.live_readers[leaf]
     return found
-
-
-def _one_operation_each(reference: Region, candidate: Region) -> bool:
-    """Whether two regions are one operation each, the same in both."""
-    if reference.computing != 1 or candidate.computing != 1:
-        return False
-    return _first_word(reference) == _first_word(candidate)
-
-
-def _first_word(region: Region) -> str:
-    return next(op.word for op in region.ops if op.role != "move")
-
-
-def _has_other_products(larger: Region, smaller: Region) -> bool:
-    """Whether a larger region multiplies by matrices or kernels that a smaller one does not."""
-    known = {op.index for op in smaller.ops}
-    return any(op.word in PRODUCTS and op.index not in known for op in larger.ops)
-
-
-def _is_normalisation(first: Region, rest: Region) -> bool:
-    """Whether a shift and the division after it are all there is: together they are one cause."""
-    shifted = _first_word(first) in ADDITIONS | SUBTRACTIONS
-    return shifted and rest.computing == 1 and _first_word(rest) == "divide"

@@ -11,7 +11,13 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.region import Region
 from parity.matching.axis_order import Order
+from parity.operations import ADDITIONS, MULTIPLICATIONS, SUBTRACTIONS
 from parity.tape import Op, Replay, Tape
+
+_SUMS = (ADDITIONS | SUBTRACTIONS | MULTIPLICATIONS | {"divide", "divide_from", "negate"}) - {
+    "matmul",
+    "bias_add",  # with the product before it, it is a layer
+}
 
 
 def enclosures(case: Case) -> Iterator[Case]:
@@ -36,6 +42,57 @@ def enclosures(case: Case) -> Iterator[Case]:
             if known != [(c, ops), (d, {op.index for op in after})]:
                 yield _enclosure(case, ops, after, (c, d), order)
             break
+
+
+def whole_sum(case: Case) -> Case | None:
+    """The sum around a case with all its terms and factors; None where there is no more of it.
+
+    Sums that are written in another order share no part of them, and agree again at their end.
+    """
+    tapes = case.repaired.reference.tape, case.repaired.side.tape
+    ends = _end_of_sum(case)
+    inside = [_terms(tape, end) for tape, end in zip(tapes, ends, strict=True)]
+    own = [
+        {op.index for op in view.ops if not op.static} for view in (case.reference, case.candidate)
+    ]
+    if not all(few < more for few, more in zip(own, inside, strict=True)):
+        return None
+    order = case.order if ends[0] == case.reference.end else case.repaired.pairs[ends[1]].order
+    candidate = tuple(tapes[1].ops[index] for index in sorted(inside[1]))
+    found = _enclosure(case, inside[0], candidate, ends, order)
+    known = {*map(tapes[0].before_moves, found.entering)}
+    read = found.candidate_entering
+    partners = (found.partners.get(value, -1) for value in read)
+    return (
+        found if all(one >= 0 and tapes[0].before_moves(one) in known for one in partners) else None
+    )
+
+
+def _end_of_sum(case: Case) -> tuple[int, int]:
+    """The last pair of values that a case's end goes into as a term or a factor alone."""
+    tapes = case.repaired.reference.tape, case.repaired.side.tape
+    ends = case.reference.end, case.candidate.end
+    value = ends[1]
+    for _ in range(limits.TERMS_OF_A_SUM):
+        readers = [tapes[1].ops[index] for index in tapes[1].consumers[value]]
+        if len(readers) != 1 or readers[0].word not in _SUMS:
+            break
+        (value,) = readers[0].outputs
+        pair = case.repaired.pairs.get(value)
+        if pair is not None and pair.same and ends[0] in _made_of(tapes[0], pair.reference):
+            ends = pair.reference, value
+    return ends
+
+
+def _terms(tape: Tape, end: int) -> frozenset[int]:
+    """The sums, differences and products that a value is made of."""
+    walk = tape.graph.backward([end], lambda _, op: op.word in _SUMS and not op.static)
+    found = {op.index for _, op in walk if op is not None and op.word in _SUMS and not op.static}
+    return frozenset(found) if len(found) <= limits.TERMS_OF_A_SUM else frozenset()
+
+
+def _made_of(tape: Tape, end: int) -> set[int]:
+    return {value for index in _terms(tape, end) for value in tape.ops[index].outputs}
 
 
 def _enclosure(

@@ -16,6 +16,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,8 +25,9 @@ from parity.diagnosis import limits
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, RegisteredCause, causes
 from parity.diagnosis.causes._substitution import Substituted
-from parity.diagnosis.enlarged_regions import enclosures
-from parity.diagnosis.trial import Trial
+from parity.diagnosis.enlarged_regions import enclosures, whole_sum
+from parity.diagnosis.flags import is_flags
+from parity.diagnosis.trial import DRAWS, Trial
 from parity.errors import ReplayError
 from parity.matching.limits import SAME
 from parity.numerics.difference import mask_sentinels, residual
@@ -123,7 +125,7 @@ def _is_doubted_by(one: RegisteredCause, held: Iterable[Explained]) -> bool:
     return any(found.by is one and found.explanation.unproved for found in held)
 
 
-def _again(sibling: Explained, case: Case, around: Iterable[Case]) -> Explained | None:
+def _again(sibling: Explained, case: Case, around: _Around) -> Explained | None:
     """What explains a sibling, if that is proved here too; None for what names no parameters."""
     known, by = sibling.explanation, sibling.by
     if by is None or by.tier or not known.parameters or sibling.unproved:
@@ -146,6 +148,13 @@ class _Around:
         tried = itertools.islice(enclosures(case), limits.ENCLOSURES_TRIED)
         self._source = (one for one in tried if not _decides(one))
         self._made: list[Case] = []
+        self._case = case
+
+    @cached_property
+    def sums(self) -> tuple[Case, ...]:
+        """The whole sum that the case is a part of, if there is more of it."""
+        found = whole_sum(self._case)
+        return () if found is None else (found,)
 
     def __iter__(self) -> Iterator[Case]:
         yield from self._made
@@ -155,9 +164,10 @@ class _Around:
 
 
 def _proposals(
-    one: RegisteredCause, case: Case, around: Iterable[Case]
+    one: RegisteredCause, case: Case, around: _Around
 ) -> Iterator[tuple[Explanation, Case]]:
-    for where in itertools.chain([case], around if one.enclosures else []):
+    larger = around if one.enclosures else around.sums if one.sums else ()
+    for where in itertools.chain([case], larger):
         check()
         proposals: list[Explanation] = []
         with _may_fail(one), np.errstate(all="ignore"):
@@ -201,6 +211,9 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
         left = _left(proposed, trial)
         tried += 1
         if not left <= bound:
+            if shown and _on_flags(case, proposed) and _is_read(case, proposed):
+                only = proposed.unproved or "it holds for zeros and ones, and not for other numbers"
+                return Explained(proposed, case, after, tried - 1, unproved=only)
             gap = case.first.gap
             share = 1 - _left(proposed, case.first) / gap if 0 < gap < np.inf else 0.0
             return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
@@ -212,6 +225,27 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
     if not shown or not _is_read(case, proposed):
         return Closest(proposed, 0.0)
     return Explained(proposed, case, after, tried, unproved=_unproved(case, proposed, generated))
+
+
+def _on_flags(case: Case, proposed: Explanation) -> bool:
+    """Whether what holds on the user's zeros and ones does on fewer ones, all else drawn anew.
+
+    A mask that is multiplied twice is the same mask, and no other number is.
+    """
+    random = np.random.default_rng(0)
+    flags = [root for root, array in case.first.given.items() if is_flags(array)]
+    kept = case.redrawn(lambda one: one if is_flags(one) else DRAWS[1](one, random))
+    for root in flags:
+        fewer = case.first.given[root].copy()
+        ones = random.permutation(np.flatnonzero(fewer))
+        fewer.flat[ones[: len(ones) // 2]] = 0
+        if len(ones) < 2:
+            continue
+        with contextlib.suppress(ReplayError):
+            trial = case.probe({**kept, root: fewer}, 1)
+            if trial.gap > limits.LEFT and _left(proposed, trial) <= SAME:
+                return True
+    return False
 
 
 def _is_read(case: Case, proposed: Explanation) -> bool:

@@ -39,7 +39,9 @@ class Finding:
     def stated(self) -> object:
         """What its cause says, wherever it says so."""
         cause = self.divergence.cause
-        return None if cause is None else (cause.kind, repr(sorted(cause.parameters.items())))
+        if cause is None or self.side_of_zeros is not None:
+            return self.side_of_zeros
+        return cause.kind, repr(sorted(cause.parameters.items()))
 
     @cached_property
     def place(self) -> tuple[tuple[str, str], ...]:
@@ -63,6 +65,24 @@ class Finding:
         if is_weak(here):
             return any(a.frames and a.frames[0] == b.frames[0] for a, b in pairs if b.frames)
         return any(a.frames and a.frames == b.frames for a, b in pairs)
+
+    @cached_property
+    def side_of_zeros(self) -> object:
+        """The kind of its cause, and where zeros change places with whole numbers, as in padding.
+
+        None where they do not: a factor and its reciprocal undo each other.
+        """
+        cause = self.divergence.cause
+        if cause is None:
+            return None
+        said = [repr(pair) for _, pair in sorted(cause.parameters.items())]
+        if not all(re.fullmatch(r"[\d(), ]*", one) for one in said):
+            return None
+        places = tuple(
+            tuple(re.sub("[1-9][0-9]*", "n", repr(one)) for one in pair)
+            for _, pair in sorted(cause.parameters.items())
+        )
+        return (cause.kind, places) if any(a != b for a, b in places) else None
 
     @cached_property
     def behind(self) -> set[int]:

@@ -28,6 +28,7 @@ SPLITS_TRIED = 60  # of a region into one operation and the rest, at all depths:
 MISMATCHES_IN_A_ROW = 8  # what comes after them may be as many again
 STEPS_TO_RECONVERGE = 40  # operations within which a substituted value must lead to a match
 ENCLOSURE_ENDS = 6  # later values at which an enlarged region may end: as many as after an epsilon
+TERMS_OF_A_SUM = 24  # operations in a sum that is seen as a whole
 ENCLOSURE_STEPS = 40  # operations of an enlarged region: no explanation needs more
 RECURRENT_ENCLOSURE_STEPS = 1000  # the same of a recurrent layer, step by step
 ENCLOSURES_TRIED = 6  # enlarged regions of a divergence; each is tried with all causes

@@ -34,7 +34,8 @@ _ORDER = (
     *("norm", "affine", "spread", "batch_statistics", "folded_norms"),
     *("activation", "activation_within", "biases", "weights", "layers_exchanged"),
     *("recurrent", "recurrent_steps", "unrolled_rnn", "fused_rnn"),
-    *("attention", "mask_shift", "fused_attention", "heads", "positions", "rotary", "resize"),
+    *("attention", "mask_shift", "mask_inverted", "fused_attention", "heads", "positions"),
+    *("rotary", "resize"),
     *("dropout", "dropouts"),
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
@@ -123,6 +124,7 @@ class RegisteredCause:
             first; tier 1 are general relations between two arrays or two weights; tier 2 last
             resorts. A later tier is asked only where an earlier one explains nothing.
         enclosures: whether it is also to be asked with more of the surrounding operations in view.
+        sums: whether it is also to be asked with the whole sum in view that the place is a part of.
         propose: the function.
     """
 
@@ -130,6 +132,7 @@ class RegisteredCause:
     tier: int
     enclosures: bool
     propose: Propose
+    sums: bool = False
 
     @property
     def family(self) -> str:
@@ -139,11 +142,13 @@ class RegisteredCause:
 _REGISTERED: list[RegisteredCause] = []
 
 
-def cause(*kinds: str, tier: int = 0, enclosures: bool = False) -> Callable[[Propose], Propose]:
+def cause(
+    *kinds: str, tier: int = 0, enclosures: bool = False, sums: bool = False
+) -> Callable[[Propose], Propose]:
     """Registers a function that proposes explanations; see `RegisteredCause`."""
 
     def register(propose: Propose) -> Propose:
-        _REGISTERED.append(RegisteredCause(kinds, tier, enclosures, propose))
+        _REGISTERED.append(RegisteredCause(kinds, tier, enclosures, propose, sums))
         return propose
 
     return register

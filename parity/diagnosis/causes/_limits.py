@@ -75,6 +75,7 @@ CONVOLUTIONS_IN_A_ROW = 4  # of which another may have the stride
 STRIDES_ASSUMED = 4  # where none is known
 PARTS_JOINED = 8  # more are an order of channels
 OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
+NUMBERS_PUT_IN = 6  # where a shift does not wrap around
 ROLLS_TRIED = 4  # places of the first number, should others be equal to it
 ROWS_COMPARED = 1 << 22  # numbers of a value, to find the places of its rows
 OTHER_LAYERS_TRIED = 48  # in the place of a region's: each costs a replay
@@ -109,6 +110,7 @@ ELEMENTS_OF_A_MASK = 8  # of fewer a mask may be chance
 PARTS_ROLLED = 6  # by any number; more parts only by one
 PARTS_ORDERED = 16  # channels or frames
 SAMPLES_OF_A_CHANNEL = 3  # to read off its scale and offset
+MASKS_TRIED = 8  # of each side, as what is inverted
 
 # --- costs: of explanations that hold, the least assumed is reported ------------------------------
 OP_LEFT_OUT = 0.01  # each operation more
@@ -121,3 +123,5 @@ OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less t
 INDEX_COST = -0.6  # it is less than all of an input in another order, which gives the same
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 STARTS_TRIED = 64  # of a part of a weight
+EXCHANGED = -0.5  # with all of a sum in view it is less than a term that is missing in a part
+MASK_INVERTED = 3.0  # an operation that is missing is the simpler explanation

@@ -74,7 +74,7 @@ def _left_out_here(
         f"{names}{_brought_in(reference, source, left_out)} is missing here",
         predict,
         parameters={"operations": (names, "none")},
-        unproved=twins(case) or _doubtful(reference, candidate, left_out),
+        unproved=twins(case) or doubtful(reference, candidate, left_out),
         cost=OP_LEFT_OUT * len(left_out),
     )
 
@@ -83,7 +83,7 @@ def _names(ops: list[Op]) -> str:
     return ", ".join(dict.fromkeys(op.kind for op in ops if op.role != "move"))
 
 
-def _doubtful(own: Inside, other: Inside, left_out: list[Op]) -> str:
+def doubtful(own: Inside, other: Inside, left_out: list[Op]) -> str:
     """Why operations may be no more than one side's way to write what the other has, too."""
     return _is_given(left_out) or _has_it(other, own, left_out) or _gives_constants(own, left_out)
 
@@ -111,7 +111,7 @@ def extra(case: Case) -> Iterator[Explanation]:
             unproved=twins(case)
             or _is_of_shared_weights(case, left_out)
             or _read_elsewhere(candidate, left_out)
-            or _doubtful(candidate, inside_reference(case), left_out),
+            or doubtful(candidate, inside_reference(case), left_out),
             cost=OP_LEFT_OUT * len(left_out),
         )
         return
@@ -138,7 +138,7 @@ def each_time(case: Case) -> Iterator[Explanation]:
                     f"{ops[0].kind} {text}, in {len(ops)} places",
                     partial(_without_each, side, ops),
                     parameters={"operations": said[::-1] if side.is_candidate else said},
-                    unproved=twins(case) or _doubtful(own, other, ops),
+                    unproved=twins(case) or doubtful(own, other, ops),
                     cost=OP_LEFT_OUT * len(ops),
                 )
             )

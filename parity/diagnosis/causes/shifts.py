@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +12,14 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
-from parity.diagnosis.causes._limits import ROLLS_TRIED
+from parity.diagnosis.causes._limits import NUMBERS_PUT_IN, ROLLS_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
-from parity.diagnosis.causes._substitution import with_value
+from parity.diagnosis.causes._substitution import static_ops, varies, with_value
 from parity.diagnosis.causes._weights import gives
+from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import RegionView
+from parity.operations import FILLED, PADS
 from parity.tape import Array, Op
 
 Shifts = Mapping[int, int]
@@ -54,6 +57,55 @@ def rolled_otherwise(case: Case) -> Iterator[Explanation]:
         own, other, predict = found
         own = own or _behind(case.reference)
         yield _explanation(own, other or _behind(case.candidate), predict)
+
+
+@cause("roll-shift")
+@first_fitting
+def wraps_around(case: Case) -> Iterator[Explanation]:
+    """What falls off at one end comes in at the other, where the other model puts a number in.
+
+    Looks like: the step before, where the first step gets the last one's values and not zeros.
+    Proof: one side's own operations with a number that the other side reads, or zero, in the
+        entries that come round give the other side's value.
+    """
+    for side, other in zip(sides(case), sides(case)[::-1], strict=True):
+        for roll, number in itertools.product(_rolls(side), _numbers(other)):
+            if len(roll.shifts) > 1:
+                continue
+            said = _spelt(roll.shifts)
+            text = f"what is shifted {said} does not wrap around: {number:g} is put in its place"
+            if side.is_candidate:
+                text = f"what is shifted {said} wraps around; the reference puts {number:g} there"
+            yield side.changed(
+                Explanation(
+                    "roll-shift",
+                    text,
+                    partial(_with_number, side, roll, number),
+                    parameters={"wraps around": (not side.is_candidate, side.is_candidate)},
+                    cost=-1.0,
+                )
+            )
+
+
+def _numbers(side: CaseSide) -> list[float]:
+    """Zero, and the numbers that a side's operations read."""
+    arrays = map(side.model.array, side.view.constants)
+    read = [float(array.flat[0]) for array in arrays if array.size and not varies(array)]
+    filling = [op for op in (*side.view.ops, *static_ops(side.view)) if op.word in FILLED | PADS]
+    given = [float(one) for op in filling for one in op.attributes.values() if _is_number(one)]
+    return list(dict.fromkeys((0.0, *read, *given)))[:NUMBERS_PUT_IN]
+
+
+def _is_number(setting: object) -> bool:
+    return isinstance(setting, (int, float)) and not isinstance(setting, bool)
+
+
+def _with_number(side: CaseSide, roll: Roll, number: float, trial: Trial) -> Array:
+    (array,) = side.values(trial.given, (roll.made,))
+    ((axis, places),) = roll.shifts.items()
+    filled = np.moveaxis(array.copy(), axis, 0)
+    filled[slice(places) if places > 0 else slice(places, None)] = number
+    return side.run(trial.given, {roll.made: np.moveaxis(filled, 0, axis)})
 
 
 def _other_shifts(
@@ -171,7 +223,11 @@ def _shifts(source: Array, made: Array) -> Shifts | None:
     """By how many places, the nearer way round, one array is another rolled; None if it is not."""
     if source.shape != made.shape or source.size < 2:
         return None
-    for at in np.argwhere(source == made.flat[0])[:ROLLS_TRIED]:
+    found = np.argwhere(source == made.flat[0])
+    if len(found) > ROLLS_TRIED:  # of few numbers, as flags: the shortest shifts are tried alone
+        near = ({axis: places} for axis in range(source.ndim) for places in (1, -1))
+        return next((one for one in near if np.array_equal(_roll(one, source), made)), None)
+    for at in found:
         shifts = {}
         for axis, (start, length) in enumerate(zip(at.tolist(), source.shape, strict=True)):
             places = -start % length

@@ -12,6 +12,7 @@ from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import BYPASSES_TRIED, OP_LEFT_OUT
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
+from parity.diagnosis.causes._weights import holders
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
@@ -53,6 +54,59 @@ def of_stored_values(case: Case) -> Iterator[Explanation]:
     yield from itertools.islice(tried, BYPASSES_TRIED)
     tried = itertools.chain(*(_as_its_sibling(side) for side in sides(case)[::-1]))
     yield from itertools.islice(tried, BYPASSES_TRIED)
+
+
+@cause("op-missing", "op-extra", tier=1)
+@first_fitting
+def of_several_stored_values(case: Case) -> Iterator[Explanation]:
+    """What is computed of several stored values lacks a step, or has one too many.
+
+    Looks like: a variance without the squared mean taken off it; no stored value differs.
+    Proof: one side's operations without that step of what it computes of stored values give the
+        other side's value.
+    """
+    for side, other in zip(sides(case), sides(case)[::-1], strict=True):
+        steps = itertools.islice(_steps(side, other), BYPASSES_TRIED)
+        for op, kept, stored in steps:
+            said = (op.kind, "none")
+            kind, text = "op-missing", "is missing"
+            if side.is_candidate:
+                kind, text = "op-extra", "is applied, the reference has none"
+            yield side.changed(
+                Explanation(
+                    kind,
+                    f"{op.kind} {text} in what is computed of {stored}",
+                    partial(_with, side, {op.outputs[0]: side.model.array(kept)}),
+                    parameters={"operations": said[::-1] if side.is_candidate else said},
+                    cost=OP_LEFT_OUT,
+                    places=(None, op) if side.is_candidate else (op, None),
+                )
+            )
+
+
+def _steps(side: CaseSide, other: CaseSide) -> Iterator[tuple[Op, int, str]]:
+    """Sums, differences, products of stored values that both models hold; what is left of each.
+
+    With the stored values in words.
+    """
+    tape = side.view.tape
+    for index in sorted(tape.graph.static_before(side.view.ops)):
+        op = tape.ops[index]
+        if op.role != "compute" or len(op.inputs) != 2 or len(op.outputs) != 1:
+            continue
+        stored = [
+            [leaf for leaf in tape.graph.leaves([one]) if tape.values[leaf].size > 1]
+            for one in op.inputs
+        ]
+        stored_here = [leaf for leaf in (*stored[0], *stored[1]) if tape.values[leaf].name]
+        if not all(stored) or not stored_here:
+            continue
+        if not all(any(holders(other.model, side.model.array(one))) for one in stored_here):
+            continue  # another weight, and no step
+        names = ", ".join(dict.fromkeys(named(tape, leaf) for leaf in stored_here))
+        for kept in op.inputs:
+            if tape.values[kept].shape == tape.values[op.outputs[0]].shape:
+                yield op, kept, names
 
 
 def _left_out(side: CaseSide) -> Iterator[Explanation]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import EXCHANGED, INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
 from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sources import (
     named,
@@ -25,16 +25,18 @@ from parity.diagnosis.causes._substitution import (
     Inside,
     Substituted,
     close,
+    inside_candidate,
     inside_reference,
     varies,
     with_value,
 )
-from parity.diagnosis.causes.combinators import first_that_fits
+from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
+from parity.diagnosis.causes.operations import doubtful
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op, Tape
 
 
-@cause("wrong-source", tier=2)
+@cause("wrong-source", "op-missing", tier=2)
 def wrong_source(case: Case) -> Iterator[Explanation]:
     """The candidate reads another value than the reference does.
 
@@ -51,15 +53,36 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
 def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
     for value, other in _others_read(case, reference):
         right, wrong = _names(case, value, other)
+        said = (
+            "wrong-source",
+            f"the values of {wrong} are read; the reference reads {right}",
+            {"source": (right, wrong)},
+        )
+        left_out = _left_out(case, value, other)
+        if left_out is not None and not doubtful(reference, inside_candidate(case), [left_out]):
+            name = left_out.kind
+            said = ("op-missing", f"{name} is missing here", {"operations": (name, "none")})
         for laid in ways_to_lie(case, value, other):
             yield Explanation(
-                "wrong-source",
-                f"the values of {wrong} are read; the reference reads {right}",
+                said[0],
+                said[1],
                 with_value(case, value, laid, other),
-                parameters={"source": (right, wrong)},
+                parameters=said[2],
                 unproved=put_there(case, other),
                 cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
             )
+
+
+def _left_out(case: Case, value: int, other: int) -> Op | None:
+    """The one operation that makes a value of the other, with no weights: it alone is missing."""
+    tape = case.reference.tape
+    op = tape.producer(tape.before_moves(value))
+    if op is None or op.role != "compute" or len(op.outputs) != 1:
+        return None
+    live = [one for one in op.inputs if tape.is_live(one)]
+    if len(live) != 1 or tape.before_moves(live[0]) != tape.before_moves(other):
+        return None
+    return op if all(tape.values[one].size == 1 for one in op.inputs if one not in live) else None
 
 
 def _read_once(case: Case, reference: Inside) -> Iterator[Explanation]:
@@ -176,6 +199,18 @@ def _is_moved(tape: Tape, value: int, other: int) -> bool:
     start = tape.before_moves(value)
     whole = tape.values[start].size == tape.values[value].size
     return whole and start == tape.before_moves(other)
+
+
+@cause("wrong-source", tier=2, sums=True)
+@first_fitting
+def exchanged_in_a_sum(case: Case) -> Iterator[Explanation]:
+    """Two values have changed places in a sum or a product, which the models write in other orders.
+
+    Looks like: a difference of what is and what comes next, the two exchanged.
+    Proof: the reference's operations on the two values exchanged give the candidate's value.
+    """
+    for one in _exchanged(case, inside_reference(case)):
+        yield replace(one, unproved=twins(case), cost=EXCHANGED)
 
 
 def _exchanged(case: Case, reference: Inside) -> Iterator[Explanation]:
