@@ -181,8 +181,10 @@ def constant_of_another_step(case: Case) -> Iterator[Explanation]:
         candidate's value.
     """
     tape, run = case.reference.tape, case.repaired.reference.run
-    for op, value in _constants(case):
-        steps = _steps(tape, op)
+    read = [*_constants(case)]
+    turns = _turns(tape) if read else {}
+    for op, value in read:
+        steps = turns[op.site]
         at, slot = steps.index(op), op.inputs.index(value)
         for far, word in ((-1, "before"), (1, "after")):
             if not 0 <= at + far < len(steps):
@@ -205,15 +207,19 @@ def _constants(case: Case) -> Iterator[tuple[Op, int]]:
     """Constants with the operations of the reference that compute with them."""
     tape = case.reference.tape
     for op in case.reference.computing:
-        for value in op.inputs:
+        for value in () if op.static else op.inputs:
             leaves = tape.graph.leaves([value]) if not tape.is_live(value) else ()
             if leaves and all(tape.values[one].kind == "constant" for one in leaves):
                 yield op, value
 
 
-def _steps(tape: Tape, op: Op) -> list[Op]:
-    """The times that one line runs an operation; the second one of a line is of another kind."""
-    return [one for one in tape.ops if one.site == op.site and not one.static]
+def _turns(tape: Tape) -> Mapping[Site, list[Op]]:
+    """The times that each line runs an operation; the second one of a line is of another kind."""
+    found: dict[Site, list[Op]] = defaultdict(list)
+    for op in tape.ops:
+        if not op.static:
+            found[op.site].append(op)
+    return found
 
 
 @cause("op-missing", "op-extra", tier=2)
