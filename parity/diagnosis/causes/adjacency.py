@@ -29,9 +29,10 @@ def matrix_transposed(case: Case) -> Iterator[Explanation]:
     """
     for side in sides(case)[::-1]:
         found = _matrices(side)
-        lines: dict[str, list[tuple[int, Op]]] = {}
-        for one in found:
-            lines.setdefault(one[1].site.source, []).append(one)
+        lines: dict[tuple[str, tuple[int, ...]], list[tuple[int, Op]]] = {}
+        for value, op in found:
+            alike = op.site.source, side.view.tape.values[value].shape
+            lines.setdefault(alike, []).append((value, op))
         for some in (*([one] for one in found), *(ones for ones in lines.values() if ones[1:])):
             shape, op = side.view.tape.values[some[0][0]].shape, some[0][1]
             axes = len(shape) - 2, len(shape) - 1

@@ -50,7 +50,8 @@ def read_backwards(case: Case) -> Iterator[Explanation]:
             if length >= STEPS_REVERSED and not _only_turns(case, predict):
                 yield Explanation(
                     "direction",
-                    f"{named(tape, value)} is read from its other end along axis {axis}",
+                    f"{named(tape, value)} is read from its other end along axis {axis}, or what "
+                    "goes with it there is",
                     predict,
                     parameters={"direction": ("forwards", "backwards")},
                     unproved=twins(case),
@@ -116,18 +117,20 @@ def _paired(case: Case) -> list[tuple[int, float, float]]:
     Where that is made in the regions, as in a chain of products, they go together in their order.
     """
     here, there = (
-        [(value, _multiplied(inside.view.tape, value), by) for value, by in factors(inside)]
+        {_multiplied(inside.view.tape, value): (value, by) for value, by in factors(inside)}
         for inside in (inside_reference(case), inside_candidate(case))
     )
-    known = {source: (value, by) for value, source, by in here}
-    partners = [case.partners.get(source, -1) for _, source, _ in there]
-    if len({*partners}) == len(partners) and {*partners} <= {*case.entering}:
-        if {*known} <= {*partners}:
-            alike = (known.get(one, (one, 1.0)) for one in partners)
-            return [(*one, by) for one, (_, _, by) in zip(alike, there, strict=True)]
+    partners = case.partners
+    if len({partners.get(source, -1) for source in there}) == len(there):
+        by = {partners.get(source, -1): factor for source, (_, factor) in there.items()}
+        sources = sorted({*here, *by})
+        if {*sources} <= {*case.entering} & {*partners.values()}:
+            alike = ((*here.get(one, (one, 1.0)), by.get(one, 1.0)) for one in sources)
+            return list(alike)
     if len(here) != len(there):
         return []
-    return [(value, was, by) for (value, _, was), (_, _, by) in zip(here, there, strict=True)]
+    pairs = zip(here.values(), there.values(), strict=True)
+    return [(value, right, wrong) for (value, right), (_, wrong) in pairs]
 
 
 def _multiplied(tape: Tape, value: int) -> int:
