@@ -37,6 +37,50 @@ def test_the_divisor_is_a_constant_where_the_reference_counts() -> None:
     assert "the reference divides by 4 everywhere" in summaries(report)
 
 
+STRENGTH = draw.uniform(0.5, 2, (6, 5)).astype("f")
+MADE_BEFORE = (1 - torch.eye(5)) * torch.from_numpy(STRENGTH)[:, :, None]
+
+
+def spoken(x: torch.Tensor, alive: torch.Tensor, strength: torch.Tensor, own: float):
+    mask = (torch.ones(5, 5) + own * torch.eye(5)) * torch.sin(alive)[:, None]
+    return torch.tanh(mask * strength[:, :, None] @ torch.tanh(x @ MIXED)) @ OUT
+
+
+def spoken_to_others(x: torch.Tensor, alive: torch.Tensor, strength: torch.Tensor):
+    mask = torch.sin(alive)[:, None] * MADE_BEFORE  # as NumPy makes it, before it is recorded
+    return torch.tanh(mask @ torch.tanh(x @ MIXED)) @ OUT
+
+
+def test_the_own_message_is_not_left_out_of_a_mask_that_numpy_made() -> None:
+    def everyone(x: torch.Tensor, alive: torch.Tensor, strength: torch.Tensor) -> torch.Tensor:
+        return spoken(x, alive, strength, 0.0)
+
+    report = compare(spoken_to_others, everyone, inputs=(NODES, ALIVE, STRENGTH))
+    assert kinds(report) == ["mask-pattern"]
+    assert "the diagonal of (6, 5, 5) is kept, in the reference left out" in summaries(report)
+
+
+def test_a_diagonal_of_other_numbers_is_not_left_out() -> None:
+    models = (lambda *given, own=own: spoken(*given, own) for own in (0.0, 0.5))
+    report = compare(*models, inputs=(NODES, ALIVE, STRENGTH))
+    assert report.verdict != "parity"
+    assert "diagonal" not in summaries(report)
+
+
+def test_the_diagonal_is_left_out_where_the_reference_keeps_it() -> None:
+    def products(x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.tanh(x @ MIXED)
+        return hidden @ hidden.transpose(1, 2)
+
+    def of_others(x: torch.Tensor) -> torch.Tensor:
+        made = products(x)
+        return torch.sin(torch.tril(made, -1) + torch.triu(made, 1)) @ MIXED[:5]
+
+    report = compare(lambda x: torch.sin(products(x)) @ MIXED[:5], of_others, inputs=NODES)
+    assert kinds(report) == ["mask-pattern"]
+    assert "the diagonal of (6, 5, 5) is left out, in the reference kept" in summaries(report)
+
+
 def test_what_divides_by_no_counts_has_no_divisor_of_counts() -> None:
     scale = torch.linspace(0.5, 2.5, 7)
     report = compare(

@@ -39,7 +39,7 @@ _ORDER = (
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
     *("exchanged_steps", "indices", "repeated", "stored", "operands", "expectations", "ends"),
-    *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency"),
+    *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
 )
 
 

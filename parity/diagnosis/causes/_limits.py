@@ -75,6 +75,7 @@ STRIDES_TRIED = range(1, 9)  # larger ones only where the operation states them
 CONVOLUTIONS_IN_A_ROW = 4  # of which another may have the stride
 STRIDES_ASSUMED = 4  # where none is known
 PARTS_JOINED = 8  # more are an order of channels
+FACTORS_BEHIND = 2  # that a value is multiplied by after a region
 FACTORS_CHANGED = 16  # numbers that terms are multiplied by, at once
 MATRICES_TURNED = 12  # square ones that a region reads
 OPERANDS_EXCHANGED = 40  # pairs of values: a loop reads more, and is no product of two
