@@ -315,11 +315,16 @@ def _computed(case: Case, value: int) -> Iterator[int]:
         if op.static or op.role == "move" or len(op.outputs) != 1:
             continue
         (other,) = op.outputs
-        alike = is_exact(values[other].dtype) == is_exact(wanted.dtype)
-        # an argmax may keep its axis, of length 1, for the look-up that reads it
-        shapes = ([n for n in one.shape if n > 1] for one in (values[other], wanted))
-        if other != case.candidate.end and alike and next(shapes) == next(shapes):
+        exact, shapes = is_exact(wanted.dtype), (values[other].shape, wanted.shape)
+        if exact:  # an argmax may keep its axis, of length 1, for the look-up that reads it
+            shapes = _without_ones(shapes[0]), _without_ones(shapes[1])
+        alike = is_exact(values[other].dtype) == exact and shapes[0] == shapes[1]
+        if other != case.candidate.end and alike:
             yield other
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for length in shape if length > 1)
 
 
 def _read_by_the_candidate(case: Case) -> set[int]:
