@@ -40,7 +40,7 @@ _ORDER = (
     *("inputs", "unread"),
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
     *("exchanged_steps", "indices", "repeated", "stored", "operands", "expectations", "ends"),
-    *("other_steps", "factors"),
+    *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 
@@ -9,11 +10,17 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import OPS_TO_A_COUNT
+from parity.diagnosis.causes._limits import OPS_TO_A_COUNT, SAME_PARAMETER
 from parity.diagnosis.causes._masks import is_zero_one
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
+from parity.diagnosis.causes._substitution import (
+    inside_candidate,
+    inside_reference,
+    varies,
+)
 from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.causes.weights import factors
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op
 
@@ -70,3 +77,46 @@ def _counted(side: CaseSide, value: int) -> tuple[int, int] | None:
 def _divided_by(side: CaseSide, divisor: int, count: float, trial: Trial) -> Array:
     (array,) = side.values(trial.given, (divisor,))
     return side.run(trial.given, {divisor: np.full_like(array, count)})
+
+
+@cause("mean-divisor", tier=1)
+@first_fitting
+def constant_divisor(case: Case) -> Iterator[Explanation]:
+    """One number divides all, where the other model divides each row by a count of its own.
+
+    Looks like: messages that are divided by the number of agents, and not of those that live.
+    Proof: one side's operations with the other side's number in the place of its divisors give the
+        other side's value.
+    """
+    insides = inside_reference(case), inside_candidate(case)
+    for side, other in zip(sides(case), insides[::-1], strict=True):
+        numbers = [one for _, by in factors(other) if _is_count(one := np.array(1 / by))]
+        for op, number in itertools.product(side.view.ops, numbers):
+            if op.word != "divide" or len(op.inputs) != 2 or len(op.outputs) != 1:
+                continue
+            array = side.model.run.array(op.inputs[1])
+            if not varies(array) or not _is_count(array):
+                continue
+            divisors = _in_words(side, op.inputs[1], array), f"{float(number):.0f} everywhere"
+            reference, candidate = divisors[::-1] if side.is_candidate else divisors
+            yield side.changed(
+                Explanation(
+                    "mean-divisor",
+                    f"the divisor is {candidate}; the reference divides by {reference}",
+                    partial(_divided_by, side, op.inputs[1], np.round(number)),
+                    parameters={"divisor": (reference, candidate)},
+                )
+            )
+
+
+def _is_count(array: Array) -> bool:
+    """Whether numbers are whole and positive: what else divides is no count."""
+    with np.errstate(all="ignore"):
+        return bool((np.abs(array - np.round(array)) < SAME_PARAMETER).all() and array.min() >= 1)
+
+
+def _in_words(side: CaseSide, value: int, array: Array) -> str:
+    numbers = f"numbers from {array.min():g} to {array.max():g}"
+    return (
+        f"{named(side.view.tape, value)}, {numbers}" if side.view.tape.is_live(value) else numbers
+    )

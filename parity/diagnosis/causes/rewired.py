@@ -315,9 +315,16 @@ def _computed(case: Case, value: int) -> Iterator[int]:
         if op.static or op.role == "move" or len(op.outputs) != 1:
             continue
         (other,) = op.outputs
-        alike = is_exact(values[other].dtype) == is_exact(wanted.dtype)
-        if other != case.candidate.end and alike and values[other].shape == wanted.shape:
+        exact, shapes = is_exact(wanted.dtype), (values[other].shape, wanted.shape)
+        if exact:  # an argmax may keep its axis, of length 1, for the look-up that reads it
+            shapes = _without_ones(shapes[0]), _without_ones(shapes[1])
+        alike = is_exact(values[other].dtype) == exact and shapes[0] == shapes[1]
+        if other != case.candidate.end and alike:
             yield other
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(length for length in shape if length > 1)
 
 
 def _read_by_the_candidate(case: Case) -> set[int]:
@@ -331,7 +338,8 @@ def _read_by_the_candidate(case: Case) -> set[int]:
 
 def _with_computed(case: Case, value: int, other: int, trial: Trial) -> Array:
     (array,) = case.candidate_values(trial.given, (other,))
-    return case.run_reference(trial.given, {value: array})
+    shape = case.reference.tape.values[value].shape
+    return case.run_reference(trial.given, {value: array.reshape(shape)})
 
 
 @cause("wrong-source", tier=2)

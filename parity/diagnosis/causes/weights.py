@@ -81,8 +81,8 @@ def factor(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations with what one of them multiplies at the candidate's scale give
         the candidate's value, and the candidate multiplies by that number.
     """
-    there = dict.fromkeys(by for _, by in _factors(inside_candidate(case)))
-    for value, here in _factors(inside_reference(case)):
+    there = dict.fromkeys(by for _, by in factors(inside_candidate(case)))
+    for value, here in factors(inside_reference(case)):
         for by in there:
             if not math.isclose(here, by, rel_tol=SAME_PARAMETER):
                 yield Explanation(
@@ -93,7 +93,7 @@ def factor(case: Case) -> Iterator[Explanation]:
                 )
 
 
-def _factors(inside: Inside) -> Iterator[tuple[int, float]]:
+def factors(inside: Inside) -> Iterator[tuple[int, float]]:
     """Values that are others times one number, and the numbers.
 
     What is multiplied by 1 lies before a region: it is equal to what agrees there.
