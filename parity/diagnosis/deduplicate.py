@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from parity.diagnosis import limits
 from parity.diagnosis.causes import causes
 from parity.findings import Cause, Divergence
 from parity.tape import Site
@@ -18,6 +17,7 @@ Place = tuple[str, str]
 
 # One line is wrong in one way: what a cause that explains it more often leaves to another.
 OF_FEWER = "at the same line another cause explains as much or more"
+_WIRED = {"branch-missing", "op-extra", "op-missing", "wrong-source"}
 OF_ONE_STEP = "at most other steps of the same line something else is wrong"
 
 
@@ -125,15 +125,19 @@ def _one_of_turns(divergences: Sequence[Divergence]) -> list[Divergence]:
 
 
 def _of_a_turn(one: Divergence, other: Divergence) -> Cause | None:
-    """The proved cause of one of two turns of a loop, where the other says nothing else.
+    """The cause that is proved of several turns of a loop, where another says nothing else.
 
     The first turn, which starts from zeros, may show nothing.
     """
     sites = one.reference, one.candidate
     if sites != (other.reference, other.candidate) or not one.reference.frames:
         return None
-    causes = [cause for cause in (one.cause, other.cause) if cause is not None]
-    proved = [cause for cause in causes if cause.confirmed]
+    causes = [found.cause for found in (one, other) if found.cause is not None]
+    proved = [
+        found.cause
+        for found in (one, other)
+        if found.cause is not None and found.cause.confirmed and found.times > 1
+    ]
     return proved[0] if proved and len({cause.kind for cause in causes}) == 1 else None
 
 
@@ -167,11 +171,7 @@ def _one_call(one: Divergence, other: Divergence) -> bool:
 
 def is_weak(divergence: Divergence) -> bool:
     """Whether nothing is said of a divergence but that something is wired otherwise."""
-    if divergence.cause is None:
-        return True
-    return all(
-        one.tier >= limits.LAST_RESORT for one in causes() if divergence.cause.kind in one.kinds
-    )
+    return divergence.cause is None or divergence.cause.kind in _WIRED
 
 
 def _family(kind: str) -> str:
