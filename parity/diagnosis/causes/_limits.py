@@ -130,3 +130,5 @@ CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 STARTS_TRIED = 64  # of a part of a weight
 EXCHANGED = -0.5  # with all of a sum in view it is less than a term that is missing in a part
 MASK_INVERTED = 3.0  # an operation that is missing is the simpler explanation
+STEPS_OF_A_LOOP = 3  # two operations of a line may be two of its terms
+NEARLY_ONE_STEP = 0.01  # of what steps hold

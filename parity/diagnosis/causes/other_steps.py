@@ -11,7 +11,13 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import OP_LEFT_OUT, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._limits import (
+    NEARLY_ONE_STEP,
+    OP_LEFT_OUT,
+    OTHER_SOURCE,
+    SOURCES_TRIED,
+    STEPS_OF_A_LOOP,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, put_there, twins
 from parity.diagnosis.causes._substitution import (
@@ -24,9 +30,10 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
+from parity.numerics.difference import residual
 from parity.operations import CONVOLUTIONS, FILLED, PRODUCTS
 from parity.site import Site
-from parity.tape import Array, Op, Tape
+from parity.tape import Array, Op, Replay, Tape
 
 Sources = Mapping[int, int | None]  # what is read in each value's place; None for zeros
 
@@ -41,7 +48,10 @@ def other_steps(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations, in all steps at once on the values that the candidate reads,
         give the candidate's value.
     """
+    run = case.repaired.reference.run
     for own, others, words in _groups(case):
+        if len(own) < STEPS_OF_A_LOOP or _converged(run, own, others):
+            continue
         sources = dict(zip(own, others, strict=True))
         put = next(filter(None, (put_there(case, one) for one in others)), "")
         yield Explanation(
@@ -54,6 +64,12 @@ def other_steps(case: Case) -> Iterator[Explanation]:
             unproved=put or ("" if own[0] in others else twins(case, others)),
             cost=2 * OTHER_SOURCE,
         )
+
+
+def _converged(run: Replay, own: Sequence[int], others: Sequence[int]) -> bool:
+    """Whether other steps hold nearly the same, as those of an iteration do in the end."""
+    pairs = (map(run.array, both) for both in zip(own, others, strict=True))
+    return any(a.shape == b.shape and residual(a, b) <= NEARLY_ONE_STEP for a, b in pairs)
 
 
 def _groups(case: Case) -> Iterator[tuple[Sequence[int], Sequence[int], tuple[str, str]]]:
