@@ -15,6 +15,7 @@ from parity.matching.axis_order import Order, find_order, orders, sample, withou
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.limits import SAME
 from parity.matching.match import Pair
+from parity.matching.matched import SAME_VALUES
 from parity.operations import FILLED
 from parity.tape import Op, Tape
 
@@ -85,10 +86,12 @@ class CutCandidates:
         """Those with an array that is no other's in the same place, or arranged anew."""
         for a, b in pairs:
             fitting = []
+            maker = self.reference.tape.producer(a)
+            anew = (a, b) in arranged or maker is None or maker.word not in SAME_VALUES
             for order in self.orders(a, b):
                 laid = order.apply(self.found.reference.array(a))
                 key = b, laid.ravel()[sample(laid.size)].tobytes()
-                if key not in known or (a, b) in arranged:
+                if key not in known or anew:
                     known.add(key)
                     fitting.append(order)
             if fitting:

@@ -16,7 +16,7 @@ from parity.numerics.difference import residual
 from parity.tape import Array, Replay, Tape
 
 # Moves that give every value once.
-_SAME_VALUES = ("reshape", "transpose", "expand_dims", "squeeze", "copy")
+SAME_VALUES = ("reshape", "transpose", "expand_dims", "squeeze", "copy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Side:
             source = self.tape.values[op.inputs[0]]
             made = self.tape.values[value]
             # a reshape or transpose; a cast changes values, a slice of a broadcast the size
-            if source.size == made.size and source.dtype == made.dtype and op.word in _SAME_VALUES:
+            if source.size == made.size and source.dtype == made.dtype and op.word in SAME_VALUES:
                 return self.print(source.id)
         return fingerprint(self.run.array(value))
 
