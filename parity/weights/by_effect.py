@@ -10,16 +10,24 @@ float64, on the outputs alone, so nothing depends on how either model is written
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, combinations, islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from parity.tape import Array
 from parity.weights.arrangements import layouts
+from parity.weights.effect_groups import (
+    Effects,
+    Found,
+    Group,
+    in_order_of_members,
+    in_their_order,
+    of_one_size,
+    several,
+)
 from parity.weights.effect_trials import (
     OutOfRuns,
     Point,
@@ -31,20 +39,17 @@ from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
 from parity.weights.standalone_parameters import terms
-from parity.weights.units import Unit, names_of, shape_of, size_of
+from parity.weights.units import Unit, names_of, shape_of
 
 ROLE = "by effect"
 # one leaves the outputs neither saturated nor infinite; a period may not fit, as of joined biases
-_FILLINGS = [Filling(constant, period) for period in (8, 1) for constant in (0.1, 0.4, 0.02)]
-_STEP = 1.25  # times what it holds, to which a tensor is moved
+_FILLINGS = [Filling(constant, period) for constant in (0.1, 0.4, 0.02) for period in (8, 1)]
+_STEPS = 1.25, 0.75  # times what it holds, to which a tensor is moved; a minimum shows but one
 _DRAWN = 0.05, 0.25  # positive, as a variance has to be
 _NEAR = 1.0, 1.5  # times what it holds
-_TOGETHER = 4  # tensors of one model that are one of the other's
-_GROUPS = 300  # of those that are looked at for one tensor
-_COMBINED = 20000  # combinations whose sizes are added up
+_SIGNED = 3  # draws of either sign
 _TRIALS = 600  # arrangements that are run
 _RUNS = 4e5  # operations, some ten seconds
-_ADDED = 0.5  # of an effect: how far those that make it up may add up to something else
 
 
 def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterator[Pairing]:
@@ -62,7 +67,8 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
     members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
     with suppress(OutOfRuns):
         known = Known(source, target, first, Runs(_RUNS))
-        for start in (one for filling in _FILLINGS for one in known.starts(filling)):
+        starts = (one for get in (known.whole, known.partly) for fill in _FILLINGS for one in get(fill))
+        for start in starts:
             found = None
             with suppress(OutOfRuns):
                 slices = start.with_slices(members)
@@ -72,9 +78,6 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
                 yield found
 
 
-_Group = tuple[tuple[Unit, ...], tuple[Unit, ...]]  # of the source's tensors, of the target's
-_Effects = tuple[dict[Unit, Effect], dict[Unit, Effect]]
-_Found = tuple[Unit, Array]  # of the target, and the addresses of what goes there
 
 
 class _Search:
@@ -86,8 +89,9 @@ class _Search:
         self._first = first
         self._trials = 0
         self._lays: dict[Any, int] = {}  # by the shapes: which arrangement it was
-        self._moved: _Effects = {}, {}  # effects as they were at the begin of a pass
+        self._moved: Effects = {}, {}  # effects as they were at the begin of a pass
         self._alike: list[tuple[Unit, Unit]] = []
+        self._draws: dict[tuple[Unit, ...], tuple[list[Array], Effect | None]] = {}
 
     def found(self) -> Pairing | None:
         """What `run` finds."""
@@ -96,13 +100,13 @@ class _Search:
 
     def run(self) -> Pairing | None:
         """The pairing; None where a tensor that has an effect finds no partner."""
-        start, target, pairs = self._start, self._sides[1], list[_Found]()
+        start, target, pairs = self._start, self._sides[1], list[Found]()
         while start.free[1]:
-            new = self._pass()
+            new = self._pass() or self._by_draws()
             if not new:
                 break
             pairs += new
-        silent = self._silent()
+        silent = self._silent(pairs)
         if start.free[1]:
             return None
         way = Pairing([*start.kept, *self._whole([*pairs, *silent])], self._first.steps)
@@ -120,45 +124,62 @@ class _Search:
         ]
         return way
 
-    def _pass(self) -> list[_Found]:
+    def _pass(self) -> list[Found]:
         """Pairs what is known by its effect as all else is now."""
-        found: list[_Found] = []
+        found: list[Found] = []
         free = self._start.free
         effects = self._moved = self._effects()
-        for left, right in [*self._ones(*effects), *_several(self._sides, self._start, effects)]:
+        for left, right in [*self._ones(*effects), *several(self._sides, self._start, effects)]:
             if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
                 if max(len(left), len(right)) == 1 or self._move_alike(left, right):
                     found += self._arranged(left, right)
         return found
 
-    def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[_Group]:
+    def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[Group]:
         """One of each that have one effect."""
         for right, wanted in target.items():
             for left, own in source.items():
                 if self._start.agrees(own, wanted):
                     yield (left,), (right,)
 
-    def _effects(self) -> _Effects:
+    def _by_draws(self) -> list[Found]:
+        """Pairs one whose steps do not show: all alike, features are nothing behind a norm.
+
+        Numbers that are all different do show, in the arrangement in which both agree. What is
+        paired so lets others show, so it is one at a time.
+        """
+        both = zip(self._start.free, self._moved, strict=True)
+        silent = [[unit for unit in free if unit not in moved] for free, moved in both]
+        for left, right in of_one_size(self._sides, (silent[0], silent[1])):
+            found = self._arranged(left, right)
+            if found:
+                return found
+        return []
+
+    def _effects(self) -> Effects:
         """How far the outputs of both are moved by a step of each tensor that is free.
 
         Those that do not move them are left out.
         """
-        found = []
-        for point, free in zip(self._start.points, self._start.free, strict=True):
-            moved = {n: self._effect(point, [n]) for n in free}
-            found.append({n: own for n, own in moved.items() if self._start.shows(own)})
+        found: list[dict[Unit, Effect]] = [{}, {}]
+        for point, free, moved in zip(self._start.points, self._start.free, found, strict=True):
+            for unit in free:
+                effects = (self._effect(point, [unit], step) for step in _STEPS)
+                shown = next((one for one in effects if self._start.shows(one)), None)
+                if shown is not None:
+                    moved[unit] = shown
         return found[0], found[1]
 
     def _move_alike(self, left: Sequence[Unit], right: Sequence[Unit]) -> bool:
         one, other = self._start.points
         return self._start.agrees(self._effect(one, left), self._effect(other, right))
 
-    def _effect(self, point: Point, units: Sequence[Unit]) -> Effect:
+    def _effect(self, point: Point, units: Sequence[Unit], step: float = _STEPS[0]) -> Effect:
         """How far the outputs are moved by a step of some tensors together."""
-        changed = {unit: _STEP * unit.of(point.contents[unit.number]) for unit in units}
+        changed = {unit: step * unit.of(point.contents[unit.number]) for unit in units}
         return point.effect(changed)
 
-    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[_Found]:
+    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[Found]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
 
         Both then hold numbers that are all different, in the arrangement in which they agree.
@@ -166,13 +187,10 @@ class _Search:
         source, target = self._sides
         one, other = self._start.points
         shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
-        for drawn in self._drawn(left):
-            changed = dict(zip(left, drawn, strict=True))
-            wanted = one.effect(changed)
-            if self._start.shows(wanted):  # else any arrangement agrees
-                break
-        else:
+        drawn, wanted = self._shown(tuple(left))
+        if wanted is None:
             return []
+        changed = dict(zip(left, drawn, strict=True))
         key = (*shapes[0], *shapes[1])
         usual = self._lays.get(key, 0)  # as others of these shapes lie
         first = islice(enumerate(layouts(*shapes)), usual, usual + 1)
@@ -186,11 +204,23 @@ class _Search:
                 self._note_alike(right, lay(drawn), wanted)
                 one.settle(changed)
                 other.settle(new)
+                self._draws.clear()
                 self._start.take(left, right)
                 self._lays[key] = place
                 addresses = lay([n.of(source.own(n.number)) for n in left])
                 return list(zip(right, addresses, strict=True))
         return []
+
+    def _shown(self, left: tuple[Unit, ...]) -> tuple[list[Array], Effect | None]:
+        """Numbers that are all different and their effect; None where any arrangement agrees."""
+        if left not in self._draws:
+            self._draws[left] = [], None
+            for drawn in self._drawn(left):
+                effect = self._start.points[0].effect(dict(zip(left, drawn, strict=True)))
+                if self._start.shows(effect):
+                    self._draws[left] = drawn, effect
+                    break
+        return self._draws[left]
 
     def _drawn(self, units: Sequence[Unit]) -> Iterator[list[Array]]:
         """Numbers that are all different: anywhere, and near what is held, where it has effects."""
@@ -199,6 +229,8 @@ class _Search:
         yield [draw.uniform(*_DRAWN, shape_of(source, unit)) for unit in units]
         held = [unit.of(point.contents[unit.number]) for unit in units]
         yield [own * draw.uniform(*_NEAR, own.shape) for own in held]
+        for _ in range(_SIGNED):  # of a minimum the larger does not show
+            yield [draw.uniform(-1, 1, own.shape) for own in held]
 
     def _note_alike(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> None:
         """Notes another tensor of the target that might as well be this one."""
@@ -215,30 +247,30 @@ class _Search:
                 self._alike.append((right[0], rival))
                 return
 
-    def _silent(self) -> list[_Found]:
+    def _silent(self, known: Sequence[Found]) -> list[Found]:
         """Pairs those without an effect that are as many on both sides, in their order."""
-        source, target = self._sides
         effects = self._effects()
-        sizes: list[dict[int, list[Unit]]] = []
-        for side, free, moved in zip(self._sides, self._start.free, effects, strict=True):
-            sizes.append(defaultdict(list))
-            for unit in free:
-                if unit not in moved:
-                    sizes[-1][size_of(side, unit)].append(unit)
+        both = zip(self._start.free, effects, strict=True)
+        silent = [[unit for unit in free if unit not in moved] for free, moved in both]
         found = []
-        for size, right in sizes[1].items():
-            left = sizes[0][size]
-            for a, b in zip(left, right, strict=False) if len(left) == len(right) else ():
-                shapes = shape_of(source, a), shape_of(target, b)
-                # as others of these shapes, which have an effect, lie
-                place = self._lays.get(shapes, 0)
-                lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None), None)
-                if lay is not None:
-                    self._start.take([a], [b])
-                    found.append((b, lay([a.of(source.own(a.number))])[0]))
+        members = in_order_of_members(self._sides, silent[1], known)
+        for left, right in in_their_order(self._sides, (silent[0], members)):
+            shapes = [
+                [shape_of(side, unit) for unit in own]
+                for side, own in zip(self._sides, (left, right), strict=True)
+            ]
+            # as others of these shapes, which have an effect, lie; nothing else says how several do
+            place = self._lays.get((*shapes[0], *shapes[1]), 0 if len(left) == len(right) else None)
+            lay = None
+            if place is not None:
+                lay = next(islice(layouts(*shapes), place, None), None)
+            if lay is not None:
+                self._start.take(left, right)
+                addresses = lay([unit.of(self._sides[0].own(unit.number)) for unit in left])
+                found += list(zip(right, addresses, strict=True))
         return found
 
-    def _whole(self, found: Sequence[_Found]) -> list[Pair]:
+    def _whole(self, found: Sequence[Found]) -> list[Pair]:
         """The pairs, each of a whole tensor of the target."""
         source, target = self._sides
         addresses: dict[int, Array] = {}
@@ -255,33 +287,3 @@ class _Search:
             )
             for number, own in addresses.items()
         ]
-
-
-def _several(sides: tuple[Side, Side], start: Start, effects: _Effects) -> Iterator[_Group]:
-    """One whose effect is about that of several of the other model together.
-
-    One of several may have none, as a bias of keys that a softmax does not show.
-    """
-    for whole, parts in ((1, 0), (0, 1)):
-        sizes = {unit: size_of(sides[parts], unit) for unit in start.free[parts]}
-        for unit, wanted in effects[whole].items():
-            size = size_of(sides[whole], unit)
-            for group in islice(_sums(sizes, size), _GROUPS):
-                shown = [effects[parts][n] for n in group if n in effects[parts]]
-                together = [sum(one) for one in zip(*shown, strict=True)]
-                if shown and start.agrees(wanted, together, _ADDED):
-                    yield (group, (unit,)) if whole else ((unit,), group)
-
-
-def _sums(sizes: dict[Unit, int], whole: int) -> Iterator[tuple[Unit, ...]]:
-    """The groups of tensors whose elements are as many as another's."""
-    places = {unit: place for place, unit in enumerate(sizes)}
-    fitting = [unit for unit, size in sizes.items() if size < whole]
-    for count in range(2, _TOGETHER + 1):
-        groups = [
-            group
-            for group in islice(combinations(fitting, count), _COMBINED)
-            if sum(sizes[n] for n in group) == whole
-        ]
-        # what is read together stands together
-        yield from sorted(groups, key=lambda group: places[group[-1]] - places[group[0]])

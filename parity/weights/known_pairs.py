@@ -19,7 +19,7 @@ from parity.tape import Array
 from parity.weights.effect_trials import Point, Runs, follows, unseen
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
-from parity.weights.units import Unit, sliced
+from parity.weights.units import Unit, shape_of, sliced, whole
 from parity.weights.writing import write
 
 _SAME = 1e-6  # of an effect: far more than float64 loses, far less than a wrong order
@@ -128,22 +128,26 @@ class Known:
             for side, numbers, held in zip(self._sides, self._unseen, self._contents, strict=True)
         ]
         self._pairs = sorted(found.pairs, key=lambda pair: _first_use(target, pair.target_names))
+        self._real = [pair for pair in self._pairs if pair.source is not None]
         pairs, _ = pair_outputs(source.tape, target.tape)
         floating = [one for one in pairs if source.tape.values[one.reference].dtype[0] in "fb"]
         self._outputs = [[p.reference for p in floating], [p.candidate for p in floating]]
 
-    def starts(self, filling: Filling) -> Iterator[Start]:
+    def whole(self, filling: Filling) -> Iterator[Start]:
+        """All pairs, where both agree with them."""
+        pairs = self._pairs
+        # what was set to what does nothing may have a partner after all
+        for kept in [pairs] if len(self._real) == len(pairs) else [pairs, self._real]:
+            found = self._with(kept, filling)
+            if found is not None:
+                yield found
+
+    def partly(self, filling: Filling) -> Iterator[Start]:
         """As many pairs as both agree with, in their order from the front and from the back; none.
 
         What is wrong may not show as long as all that reads it is constant.
         """
-        pairs = self._pairs
-        # what was set to what does nothing may have a partner after all
-        real = [pair for pair in pairs if pair.source is not None]
-        for kept in [pairs] if len(real) == len(pairs) else [pairs, real]:
-            found = self._with(kept, filling)
-            if found is not None:
-                yield found
+        real = self._real
         nothing = self._with([], filling)
         if nothing is None:
             return
@@ -161,20 +165,32 @@ class Known:
         yield nothing
 
     def _with(self, kept: Sequence[Pair], filling: Filling) -> Start | None:
-        """Both models with some pairs as written and all else filled; None if they differ."""
-        pairs, free = self._free(kept)
-        if not all(free):
+        """Both models with some pairs as written and all else filled; None if they differ.
+
+        What may be an ensemble is filled member by member, as the other model's members are.
+        """
+        pairs, numbers = self._free(kept)
+        if not all(numbers):
             return None
+        free = [Unit(n) for n in numbers[0]], [Unit(n) for n in numbers[1]]
+        for units in (sliced(self._sides, free), free):
+            points = self._filled(units, filling) if units is not None else None
+            if points is not None:
+                return Start(pairs, points, free, filling)
+        return None
+
+    def _filled(
+        self, units: tuple[list[Unit], list[Unit]], filling: Filling
+    ) -> tuple[Point, Point] | None:
         points = []
-        for side, own, numbers, outputs, itself in zip(
-            self._sides, self._contents, free, self._outputs, self._itself, strict=True
+        for side, held, own, outputs, itself in zip(
+            self._sides, self._contents, units, self._outputs, self._itself, strict=True
         ):
-            filled = {number: filling.of(own[number].shape) for number in numbers}
-            points.append(Point(side, {**own, **filled}, outputs, self._runs, itself))
+            filled = whole(held, {unit: filling.of(shape_of(side, unit)) for unit in own})
+            points.append(Point(side, {**held, **filled}, outputs, self._runs, itself))
         if not all(point.can_be_used for point in points) or not points[1].lay_out_as(points[0]):
             return None
-        units = [[Unit(number) for number in numbers] for numbers in free]
-        return Start(pairs, (points[0], points[1]), (units[0], units[1]), filling)
+        return points[0], points[1]
 
     def _free(self, kept: Sequence[Pair]) -> tuple[list[Pair], list[list[int]]]:
         """The pairs that have no part of what is not wholly in them, and what that is."""
