@@ -102,7 +102,7 @@ class _Search:
         """The pairing; None where a tensor that has an effect finds no partner."""
         start, target, pairs = self._start, self._sides[1], list[Found]()
         while start.free[1]:
-            new = self._pass() or self._by_draws()
+            new = self._next()
             if not new:
                 break
             pairs += new
@@ -124,15 +124,32 @@ class _Search:
         ]
         return way
 
-    def _pass(self) -> list[Found]:
-        """Pairs what is known by its effect as all else is now."""
+    def _next(self) -> list[Found]:
+        """Pairs what is known by its effect as all else is now.
+
+        What several may be waits until nothing else is found: once others are known it may show.
+        """
+        effects = self._moved = self._effects()
+        groups = [*self._ones(*effects), *several(self._sides, self._start, effects)]
+        doubtful: list[Group] = []
+        found = self._all_of(groups, doubtful) or self._by_draws(doubtful)
+        if found or not doubtful:
+            return found
+        moved = [one for one in doubtful if one[0][0] in effects[0]]
+        return self._all_of(moved or doubtful[:1])
+
+    def _all_of(self, groups: Sequence[Group], doubtful: list[Group] | None = None) -> list[Found]:
+        """Pairs those of some groups that have an arrangement.
+
+        Args:
+            doubtful: takes up what may be something else too; None to pair that as well.
+        """
         found: list[Found] = []
         free = self._start.free
-        effects = self._moved = self._effects()
-        for left, right in [*self._ones(*effects), *several(self._sides, self._start, effects)]:
+        for left, right in groups:
             if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
                 if max(len(left), len(right)) == 1 or self._move_alike(left, right):
-                    found += self._arranged(left, right)
+                    found += self._arranged(left, right, doubtful)
         return found
 
     def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[Group]:
@@ -142,7 +159,7 @@ class _Search:
                 if self._start.agrees(own, wanted):
                     yield (left,), (right,)
 
-    def _by_draws(self) -> list[Found]:
+    def _by_draws(self, doubtful: list[Group]) -> list[Found]:
         """Pairs one whose steps do not show: all alike, features are nothing behind a norm.
 
         Numbers that are all different do show, in the arrangement in which both agree. What is
@@ -151,7 +168,7 @@ class _Search:
         both = zip(self._start.free, self._moved, strict=True)
         silent = [[unit for unit in free if unit not in moved] for free, moved in both]
         for left, right in of_one_size(self._sides, (silent[0], silent[1])):
-            found = self._arranged(left, right)
+            found = self._arranged(left, right, doubtful)
             if found:
                 return found
         return []
@@ -179,10 +196,15 @@ class _Search:
         changed = {unit: step * unit.of(point.contents[unit.number]) for unit in units}
         return point.effect(changed)
 
-    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[Found]:
+    def _arranged(
+        self, left: Sequence[Unit], right: Sequence[Unit], doubtful: list[Group] | None = None
+    ) -> list[Found]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
 
         Both then hold numbers that are all different, in the arrangement in which they agree.
+
+        Args:
+            doubtful: takes them up if they may be something else too; None to pair them then.
         """
         source, target = self._sides
         one, other = self._start.points
@@ -201,7 +223,11 @@ class _Search:
             self._trials += 1
             new = dict(zip(right, lay(drawn), strict=True))
             if self._start.agrees(wanted, other.effect(new)):
-                self._note_alike(right, lay(drawn), wanted)
+                rival = self._rival(right, lay(drawn), wanted)
+                if rival is not None and doubtful is not None:
+                    doubtful.append((tuple(left), tuple(right)))
+                    break
+                self._alike += [(right[0], rival)] if rival is not None else []
                 one.settle(changed)
                 other.settle(new)
                 self._draws.clear()
@@ -232,20 +258,23 @@ class _Search:
         for _ in range(_SIGNED):  # of a minimum the larger does not show
             yield [draw.uniform(-1, 1, own.shape) for own in held]
 
-    def _note_alike(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> None:
-        """Notes another tensor of the target that might as well be this one."""
+    def _rival(
+        self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect
+    ) -> Unit | None:
+        """Another tensor of the target that might as well be this one."""
         moved, shape = self._moved[1], drawn[0].shape
         rivals = (
             unit
             for unit in self._start.free[1]
             if len(right) == 1 and unit not in right and shape_of(self._sides[1], unit) == shape
-            if unit in moved and right[0] in moved
-            if self._start.agrees(moved[right[0]], moved[unit])
+            if (unit in moved) == (right[0] in moved)
+            if unit not in moved or self._start.agrees(moved[right[0]], moved[unit])
         )
-        for rival in rivals:
-            if self._start.agrees(wanted, self._start.points[1].effect({rival: drawn[0]})):
-                self._alike.append((right[0], rival))
-                return
+        other = self._start.points[1]
+        return next(
+            (one for one in rivals if self._start.agrees(wanted, other.effect({one: drawn[0]}))),
+            None,
+        )
 
     def _silent(self, known: Sequence[Found]) -> list[Found]:
         """Pairs those without an effect that are as many on both sides, in their order."""
