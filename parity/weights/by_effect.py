@@ -38,7 +38,7 @@ from parity.weights.effect_trials import (
 from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
-from parity.weights.standalone_parameters import terms
+from parity.weights.twins import summed, with_the_others
 from parity.weights.units import Unit, names_of, shape_of
 
 ROLE = "by effect"
@@ -67,7 +67,9 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
     members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
     with suppress(OutOfRuns):
         known = Known(source, target, first, Runs(_RUNS))
-        starts = (one for get in (known.whole, known.partly) for fill in _FILLINGS for one in get(fill))
+        starts = (
+            one for get in (known.whole, known.partly) for fill in _FILLINGS for one in get(fill)
+        )
         for start in starts:
             found = None
             with suppress(OutOfRuns):
@@ -76,8 +78,6 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
             found = found or _Search(source, target, start, first).found()
             if found is not None:
                 yield found
-
-
 
 
 class _Search:
@@ -117,6 +117,11 @@ class _Search:
         ):
             names = names_of(target, (unit for unit, _ in own))
             way.notes += [f"{names}: {how}"] if own else []
+        for side, twins in zip(self._sides, start.twins, strict=True):
+            way.notes += [
+                f"{names_of(side, map(Unit, both))}: only their sum counts"
+                for both in twins.items()
+            ]
         way.notes += [
             f"{names_of(target, both)}: as far as the outputs show, each may be the other; taken "
             "in their order, settled by running both"
@@ -216,7 +221,9 @@ class _Search:
         key = (*shapes[0], *shapes[1])
         usual = self._lays.get(key, 0)  # as others of these shapes lie
         first = islice(enumerate(layouts(*shapes)), usual, usual + 1)
-        others = (one for one in enumerate(layouts(*shapes)) if one[0] != usual)
+        # where no effect says that the two are one, there are too many to try each order of gates
+        every = layouts(*shapes, gates=left[0] in self._moved[0])
+        others = (one for one in enumerate(every) if one[0] != usual)
         for place, lay in chain(first, others):
             if self._trials >= _TRIALS:
                 break
@@ -258,9 +265,7 @@ class _Search:
         for _ in range(_SIGNED):  # of a minimum the larger does not show
             yield [draw.uniform(-1, 1, own.shape) for own in held]
 
-    def _rival(
-        self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect
-    ) -> Unit | None:
+    def _rival(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> Unit | None:
         """Another tensor of the target that might as well be this one."""
         moved, shape = self._moved[1], drawn[0].shape
         rivals = (
@@ -306,13 +311,17 @@ class _Search:
         for unit, own in found:
             addresses.setdefault(unit.number, np.empty_like(target.own(unit.number)))
             unit.of(addresses[unit.number])[...] = own
-        return [
-            Pair(
-                ROLE,
-                Part(-1, ROLE, terms(own)),
-                Part(-1, ROLE, terms(target.own(number))),
-                tuple(source.tensors[n].name for n in source.tensors_in(own)),
-                (target.tensors[number].name,),
-            )
-            for number, own in addresses.items()
-        ]
+        pairs = []
+        for number, own in addresses.items():
+            both = (source, own), (target, target.own(number))
+            made = [
+                with_the_others(side, one, twins)
+                for (side, one), twins in zip(both, self._start.twins, strict=True)
+            ]
+            names = [
+                tuple(side.tensors[n].name for one in every for n in side.tensors_in(one))
+                for (side, _), every in zip(both, made, strict=True)
+            ]
+            parts = (Part(-1, ROLE, summed(every)) for every in made)
+            pairs.append(Pair(ROLE, *parts, *names))
+        return pairs

@@ -19,7 +19,8 @@ from parity.tape import Array
 from parity.weights.effect_trials import Point, Runs, follows, unseen
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
-from parity.weights.units import Unit, shape_of, sliced, whole
+from parity.weights.twins import Twins, twins_of
+from parity.weights.units import Unit, shape_of, size_of, sliced, whole
 from parity.weights.writing import write
 
 _SAME = 1e-6  # of an effect: far more than float64 loses, far less than a wrong order
@@ -57,12 +58,14 @@ class Start:
         points: of the source and of the target.
         free: the tensors that are filled, in the order in which they are read.
         filling: what they hold.
+        twins: of each model the vectors that are zero, as only their sum with another counts.
     """
 
     kept: list[Pair]
     points: tuple[Point, Point]
     free: tuple[list[Unit], list[Unit]]
     filling: Filling
+    twins: tuple[Twins, Twins]
 
     @cached_property
     def apart(self) -> list[float]:
@@ -83,9 +86,8 @@ class Start:
         free = sliced((self.points[0].side, self.points[1].side), self.free)
         if free is None:
             return None
-        return Start(
-            self.kept, (self.points[0].copy(runs), self.points[1].copy(runs)), free, self.filling
-        )
+        points = self.points[0].copy(runs), self.points[1].copy(runs)
+        return Start(self.kept, points, free, self.filling, self.twins)
 
     def shows(self, effect: Effect) -> bool:
         """Whether an output is moved by more than the two are apart."""
@@ -172,22 +174,48 @@ class Known:
         pairs, numbers = self._free(kept)
         if not all(numbers):
             return None
-        free = [Unit(n) for n in numbers[0]], [Unit(n) for n in numbers[1]]
-        for units in (sliced(self._sides, free), free):
-            points = self._filled(units, filling) if units is not None else None
+        twins = self._twins(numbers)
+        units = [
+            [Unit(n) for n in own if n not in one.values()]
+            for own, one in zip(numbers, twins, strict=True)
+        ]
+        free = units[0], units[1]
+        for taken in (sliced(self._sides, free), free):
+            points = self._filled(taken, filling, twins) if taken is not None else None
             if points is not None:
-                return Start(pairs, points, free, filling)
+                return Start(pairs, points, free, filling, twins)
         return None
 
+    def _twins(self, free: Sequence[Sequence[int]]) -> tuple[Twins, Twins]:
+        """What of each model's free vectors is one with another, where the other model has one."""
+        sizes = [
+            Counter(size_of(side, Unit(n)) for n in own if len(side.tensors[n].shape) == 1)
+            for side, own in zip(self._sides, free, strict=True)
+        ]
+        found = [
+            twins_of(point, own, other)
+            for point, own, other in zip(self._as_held, free, reversed(sizes), strict=True)
+        ]
+        return found[0], found[1]
+
+    @cached_property
+    def _as_held(self) -> list[Point]:
+        """Both models with what they hold: the target with all that was paired."""
+        every = zip(self._sides, self._contents, self._outputs, self._itself, strict=True)
+        return [
+            Point(side, held, outputs, self._runs, itself) for side, held, outputs, itself in every
+        ]
+
     def _filled(
-        self, units: tuple[list[Unit], list[Unit]], filling: Filling
+        self, units: tuple[list[Unit], list[Unit]], filling: Filling, twins: tuple[Twins, Twins]
     ) -> tuple[Point, Point] | None:
         points = []
-        for side, held, own, outputs, itself in zip(
-            self._sides, self._contents, units, self._outputs, self._itself, strict=True
+        for side, held, own, one, outputs, itself in zip(
+            self._sides, self._contents, units, twins, self._outputs, self._itself, strict=True
         ):
             filled = whole(held, {unit: filling.of(shape_of(side, unit)) for unit in own})
-            points.append(Point(side, {**held, **filled}, outputs, self._runs, itself))
+            zeros = {n: np.zeros_like(held[n]) for n in one.values()}
+            points.append(Point(side, {**held, **filled, **zeros}, outputs, self._runs, itself))
         if not all(point.can_be_used for point in points) or not points[1].lay_out_as(points[0]):
             return None
         return points[0], points[1]
