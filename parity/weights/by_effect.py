@@ -289,10 +289,8 @@ class _Search:
         found = []
         members = in_order_of_members(self._sides, silent[1], known)
         for left, right in in_their_order(self._sides, (silent[0], members)):
-            shapes = [
-                [shape_of(side, unit) for unit in own]
-                for side, own in zip(self._sides, (left, right), strict=True)
-            ]
+            source, target = self._sides
+            shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
             # as others of these shapes, which have an effect, lie; nothing else says how several do
             place = self._lays.get((*shapes[0], *shapes[1]), 0 if len(left) == len(right) else None)
             lay = None
@@ -322,6 +320,6 @@ class _Search:
                 tuple(side.tensors[n].name for one in every for n in side.tensors_in(one))
                 for (side, _), every in zip(both, made, strict=True)
             ]
-            parts = (Part(-1, ROLE, summed(every)) for every in made)
-            pairs.append(Pair(ROLE, *parts, *names))
+            left, right = (Part(-1, ROLE, summed(every)) for every in made)
+            pairs.append(Pair(ROLE, left, right, names[0], names[1]))
         return pairs
