@@ -159,6 +159,85 @@ def test_biases_of_which_the_sum_counts_and_gates_in_another_order(into, inputs,
     assert any("only their sum counts" in note for note in result.pairing.notes)
 
 
+# --- memories: tables and how far they are filled ---
+
+SLOTS, KEYS, ACTIONS = 9, 5, 3
+
+
+class Memory(nn.Module):
+    def __init__(self, filled):
+        super().__init__()
+        self.register_buffer("keys", torch.randn(SLOTS, KEYS))
+        self.register_buffer("values", torch.randn(SLOTS))
+        self.register_buffer("filled", torch.tensor(filled))
+
+    def forward(self, x):
+        return _looked_up(x, self.keys, self.values, self.filled)
+
+
+def _looked_up(x, keys, values, filled):
+    far = ((x[:, None] - keys) ** 2).sum(-1)
+    far = torch.where(torch.arange(SLOTS) < filled, far, 1e6)
+    near, places = far.topk(3, largest=False)
+    return (values[places] / (near + 0.1)).sum(1)
+
+
+class Memories(nn.Module):
+    def __init__(self, filled):
+        super().__init__()
+        self.first = nn.Linear(IN, KEYS)
+        self.memories = nn.ModuleList(map(Memory, filled))
+
+    def forward(self, x):
+        x = self.first(x)
+        return torch.stack([memory(x) for memory in self.memories], 1)
+
+
+class OneMemory(nn.Module):
+    def __init__(self, filled):
+        super().__init__()
+        self.layer = nn.Linear(IN, KEYS)
+        self.register_buffer("keys", torch.randn(ACTIONS, SLOTS, KEYS))
+        self.register_buffer("values", torch.randn(ACTIONS, SLOTS))
+        self.register_buffer("filled", torch.tensor(filled))
+
+    def forward(self, x):
+        x = self.layer(x)
+        both = zip(self.keys, self.values, self.filled, strict=True)
+        return torch.stack([_looked_up(x, *own) for own in both], 1)
+
+
+@pytest.mark.parametrize("into", ["one", "several"])
+def test_buffers_that_are_stacked_and_counts(into, inputs):
+    torch.manual_seed(0)
+    several, one = Memories([9, 4, 6]), OneMemory([9, 9, 9])
+    if into == "several":
+        several, one = Memories([9, 9, 9]), OneMemory([9, 4, 6])
+    both = (several, one) if into == "one" else (one, several)
+    result = parity.transfer(*both, inputs=inputs)
+    assert result.verdict == "parity" and not any(result.pairing.left)
+    assert one.filled.tolist() == [9, 4, 6]
+    for place, memory in enumerate(several.memories):
+        assert memory.filled == one.filled[place]
+        assert torch.equal(memory.keys, one.keys[place])
+        assert torch.equal(memory.values, one.values[place])
+
+
+def test_variables_of_counts_are_tensors_and_states_of_generators_are_not():
+    tf = pytest.importorskip("tensorflow")
+
+    class Counting(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.filled = tf.Variable([3, 4], dtype=tf.int32, trainable=False)
+            self.w = tf.Variable([1.0, 2.0])
+            self.generator = tf.random.Generator.from_seed(1)
+
+    from parity.frameworks.tensorflow_weights import tensors
+
+    assert {one.name for one in tensors(Counting())} == {"filled", "w"}
+
+
 @pytest.mark.parametrize("gates", [True, False])
 def test_gates_in_another_order_come_last(gates):
     own = np.arange(24.0).reshape(2, 12)
