@@ -67,19 +67,26 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
         return
     first = min(tried, key=lambda way: len(way.left[0]) + len(way.left[1]))
     members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
-    with suppress(OutOfRuns):
-        known = Known(source, target, first, Runs(_RUNS))
-        starts = (
-            one for get in (known.whole, known.partly) for fill in _FILLINGS for one in get(fill)
-        )
-        for start in starts:
-            found = None
-            with suppress(OutOfRuns):
-                slices = start.with_slices(members)
-                found = slices and _Search(source, target, slices, first).found()
-            found = found or _Search(source, target, start, first).found()
-            if found is not None:
-                yield found
+    for with_twins in (True, False):
+        known = None
+        with suppress(OutOfRuns):
+            known = Known(source, target, first, Runs(_RUNS), with_twins)
+            starts = (
+                one
+                for get in (known.whole, known.partly)
+                for fill in _FILLINGS
+                for one in get(fill)
+            )
+            for start in starts:
+                found = None
+                with suppress(OutOfRuns):
+                    slices = start.with_slices(members)
+                    found = slices and _Search(source, target, slices, first).found()
+                found = found or _Search(source, target, start, first).found()
+                if found is not None:
+                    yield found
+        if known is None or not known.has_twins:
+            return
 
 
 class _Search:

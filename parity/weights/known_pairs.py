@@ -116,8 +116,12 @@ class Start:
 class Known:
     """A pairing that was written, and both models' contents with it."""
 
-    def __init__(self, source: Side, target: Side, found: Pairing, runs: Runs) -> None:
+    def __init__(
+        self, source: Side, target: Side, found: Pairing, runs: Runs, with_twins: bool = True
+    ) -> None:
         self._runs = runs
+        self._with_twins = with_twins
+        self.has_twins = False
         self._sides = source, target
         self._unseen = unseen(source), unseen(target)
         own = _contents(target, self._unseen[1])
@@ -205,6 +209,8 @@ class Known:
 
     def _twins(self, free: Sequence[Sequence[int]]) -> tuple[Twins, Twins]:
         """What of each model's free vectors is one with another, where the other model has one."""
+        if not self._with_twins:
+            return {}, {}
         sizes = [
             Counter(size_of(side, Unit(n)) for n in own if len(side.tensors[n].shape) == 1)
             for side, own in zip(self._sides, free, strict=True)
@@ -213,6 +219,7 @@ class Known:
             twins_of(point, own, other)
             for point, own, other in zip(self._as_held, free, reversed(sizes), strict=True)
         ]
+        self.has_twins |= any(found)
         return found[0], found[1]
 
     @cached_property
