@@ -10,16 +10,26 @@ float64, on the outputs alone, so nothing depends on how either model is written
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, combinations, islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from parity.tape import Array
 from parity.weights.arrangements import layouts
+from parity.weights.effect_groups import (
+    Effects,
+    Found,
+    Group,
+    in_order_of_members,
+    in_their_order,
+    of_one_size,
+    several,
+)
 from parity.weights.effect_trials import (
     OutOfRuns,
     Point,
@@ -30,21 +40,18 @@ from parity.weights.effect_trials import (
 from parity.weights.known_pairs import Effect, Filling, Known, Start
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
-from parity.weights.standalone_parameters import terms
-from parity.weights.units import Unit, names_of, shape_of, size_of
+from parity.weights.twins import summed, with_the_others
+from parity.weights.units import Unit, names_of, shape_of
 
 ROLE = "by effect"
 # one leaves the outputs neither saturated nor infinite; a period may not fit, as of joined biases
-_FILLINGS = [Filling(constant, period) for period in (8, 1) for constant in (0.1, 0.4, 0.02)]
-_STEP = 1.25  # times what it holds, to which a tensor is moved
+_FILLINGS = [Filling(constant, period) for constant in (0.1, 0.4, 0.02) for period in (8, 1)]
+_STEPS = 1.25, 0.75  # times what it holds, to which a tensor is moved; a minimum shows but one
 _DRAWN = 0.05, 0.25  # positive, as a variance has to be
 _NEAR = 1.0, 1.5  # times what it holds
-_TOGETHER = 4  # tensors of one model that are one of the other's
-_GROUPS = 300  # of those that are looked at for one tensor
-_COMBINED = 20000  # combinations whose sizes are added up
+_SIGNED = 3  # draws of either sign
 _TRIALS = 600  # arrangements that are run
 _RUNS = 4e5  # operations, some ten seconds
-_ADDED = 0.5  # of an effect: how far those that make it up may add up to something else
 
 
 def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterator[Pairing]:
@@ -60,21 +67,26 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
         return
     first = min(tried, key=lambda way: len(way.left[0]) + len(way.left[1]))
     members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
-    with suppress(OutOfRuns):
-        known = Known(source, target, first, Runs(_RUNS))
-        for start in (one for filling in _FILLINGS for one in known.starts(filling)):
-            found = None
-            with suppress(OutOfRuns):
-                slices = start.with_slices(members)
-                found = slices and _Search(source, target, slices, first).found()
-            found = found or _Search(source, target, start, first).found()
-            if found is not None:
-                yield found
-
-
-_Group = tuple[tuple[Unit, ...], tuple[Unit, ...]]  # of the source's tensors, of the target's
-_Effects = tuple[dict[Unit, Effect], dict[Unit, Effect]]
-_Found = tuple[Unit, Array]  # of the target, and the addresses of what goes there
+    for with_twins in (True, False):
+        known = None
+        with suppress(OutOfRuns):
+            known = Known(source, target, first, Runs(_RUNS), with_twins)
+            starts = (
+                one
+                for get in (known.whole, known.partly)
+                for fill in _FILLINGS
+                for one in get(fill)
+            )
+            for start in starts:
+                found = None
+                with suppress(OutOfRuns):
+                    slices = start.with_slices(members)
+                    found = slices and _Search(source, target, slices, first).found()
+                found = found or _Search(source, target, start, first).found()
+                if found is not None:
+                    yield found
+        if known is None or not known.has_twins:
+            return
 
 
 class _Search:
@@ -86,8 +98,9 @@ class _Search:
         self._first = first
         self._trials = 0
         self._lays: dict[Any, int] = {}  # by the shapes: which arrangement it was
-        self._moved: _Effects = {}, {}  # effects as they were at the begin of a pass
+        self._moved: Effects = {}, {}  # effects as they were at the begin of a pass
         self._alike: list[tuple[Unit, Unit]] = []
+        self._draws: dict[tuple[Unit, ...], tuple[list[Array], Effect | None]] = {}
 
     def found(self) -> Pairing | None:
         """What `run` finds."""
@@ -96,13 +109,13 @@ class _Search:
 
     def run(self) -> Pairing | None:
         """The pairing; None where a tensor that has an effect finds no partner."""
-        start, target, pairs = self._start, self._sides[1], list[_Found]()
+        start, target, pairs = self._start, self._sides[1], list[Found]()
         while start.free[1]:
-            new = self._pass()
+            new = self._next()
             if not new:
                 break
             pairs += new
-        silent = self._silent()
+        silent = self._silent(pairs)
         if start.free[1]:
             return None
         way = Pairing([*start.kept, *self._whole([*pairs, *silent])], self._first.steps)
@@ -113,6 +126,11 @@ class _Search:
         ):
             names = names_of(target, (unit for unit, _ in own))
             way.notes += [f"{names}: {how}"] if own else []
+        for side, twins in zip(self._sides, start.twins, strict=True):
+            way.notes += [
+                f"{names_of(side, map(Unit, both))}: only their sum counts"
+                for both in twins.items()
+            ]
         way.notes += [
             f"{names_of(target, both)}: as far as the outputs show, each may be the other; taken "
             "in their order, settled by running both"
@@ -120,168 +138,242 @@ class _Search:
         ]
         return way
 
-    def _pass(self) -> list[_Found]:
-        """Pairs what is known by its effect as all else is now."""
-        found: list[_Found] = []
-        free = self._start.free
+    def _next(self) -> list[Found]:
+        """Pairs what is known by its effect as all else is now.
+
+        What several may be waits until nothing else is found: once others are known it may show.
+        """
         effects = self._moved = self._effects()
-        for left, right in [*self._ones(*effects), *_several(self._sides, self._start, effects)]:
+        groups = [*self._ones(*effects), *several(self._sides, self._start, effects)]
+        doubtful: list[Group] = []
+        found = self._all_of(groups, doubtful) or self._by_draws(doubtful)
+        if found or not doubtful:
+            return found or self._by_elimination()
+        moved = [one for one in doubtful if one[0][0] in effects[0]]
+        return self._all_of(moved or doubtful[:1])
+
+    def _all_of(self, groups: Sequence[Group], doubtful: list[Group] | None = None) -> list[Found]:
+        """Pairs those of some groups that have an arrangement.
+
+        Args:
+            doubtful: takes up what may be something else too; None to pair that as well.
+        """
+        found: list[Found] = []
+        free = self._start.free
+        for left, right in groups:
             if {*left} <= {*free[0]} and {*right} <= {*free[1]}:
                 if max(len(left), len(right)) == 1 or self._move_alike(left, right):
-                    found += self._arranged(left, right)
+                    found += self._arranged(left, right, doubtful)
         return found
 
-    def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[_Group]:
+    def _ones(self, source: dict[Unit, Effect], target: dict[Unit, Effect]) -> Iterator[Group]:
         """One of each that have one effect."""
         for right, wanted in target.items():
             for left, own in source.items():
                 if self._start.agrees(own, wanted):
                     yield (left,), (right,)
 
-    def _effects(self) -> _Effects:
+    def _by_draws(self, doubtful: list[Group]) -> list[Found]:
+        """Pairs one whose steps do not show: all alike, features are nothing behind a norm.
+
+        Numbers that are all different do show, in the arrangement in which both agree. What is
+        paired so lets others show, so it is one at a time.
+        """
+        both = zip(self._start.free, self._moved, strict=True)
+        silent = [[unit for unit in free if unit not in moved] for free, moved in both]
+        for left, right in of_one_size(self._sides, (silent[0], silent[1])):
+            found = self._arranged(left, right, doubtful)
+            if found:
+                return found
+        return []
+
+    def _by_elimination(self) -> list[Found]:
+        """Pairs one that shows nothing yet and is the only one of its shape, as its kind lies.
+
+        With numbers that are all different in it others may show: what a place among equals holds
+        depends on how each framework orders these.
+        """
+        both = zip(self._sides, self._start.free, self._moved, strict=True)
+        left, right = [_only_ones(side, free, moved) for side, free, moved in both]
+        one, other = self._start.points
+        for shapes, place in self._lays.items():
+            a, b = left.get(shapes[0]), right.get(shapes[-1])
+            if len(shapes) != 2 or a is None or b is None or math.prod(shapes[0]) < 2:
+                continue
+            lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None))
+            drawn = next(self._drawn([a]))
+            changed, new = {a: drawn[0]}, {b: lay(drawn)[0]}
+            if self._start.agrees(one.effect(changed), other.effect(new)):
+                one.settle(changed)
+                other.settle(new)
+                self._draws.clear()
+                self._start.take([a], [b])
+                return [(b, lay([a.of(self._sides[0].own(a.number))])[0])]
+        return []
+
+    def _effects(self) -> Effects:
         """How far the outputs of both are moved by a step of each tensor that is free.
 
         Those that do not move them are left out.
         """
-        found = []
-        for point, free in zip(self._start.points, self._start.free, strict=True):
-            moved = {n: self._effect(point, [n]) for n in free}
-            found.append({n: own for n, own in moved.items() if self._start.shows(own)})
+        found: list[dict[Unit, Effect]] = [{}, {}]
+        for point, free, moved in zip(self._start.points, self._start.free, found, strict=True):
+            for unit in free:
+                effects = (self._effect(point, [unit], step) for step in _STEPS)
+                shown = next((one for one in effects if self._start.shows(one)), None)
+                if shown is not None:
+                    moved[unit] = shown
         return found[0], found[1]
 
     def _move_alike(self, left: Sequence[Unit], right: Sequence[Unit]) -> bool:
         one, other = self._start.points
         return self._start.agrees(self._effect(one, left), self._effect(other, right))
 
-    def _effect(self, point: Point, units: Sequence[Unit]) -> Effect:
+    def _effect(self, point: Point, units: Sequence[Unit], step: float = _STEPS[0]) -> Effect:
         """How far the outputs are moved by a step of some tensors together."""
-        changed = {unit: _STEP * unit.of(point.contents[unit.number]) for unit in units}
-        return point.effect(changed)
+        return point.effect({unit: self._stepped(point, unit, step) for unit in units})
 
-    def _arranged(self, left: Sequence[Unit], right: Sequence[Unit]) -> list[_Found]:
+    def _stepped(self, point: Point, unit: Unit, step: float) -> Array:
+        """Other contents; of counts the least or most that the source holds."""
+        own = unit.of(point.contents[unit.number])
+        if point.side.tensors[unit.number].is_floating:
+            return step * own
+        ends = self._start.counts
+        return np.full_like(own, ends[step > 1])
+
+    def _arranged(
+        self, left: Sequence[Unit], right: Sequence[Unit], doubtful: list[Group] | None = None
+    ) -> list[Found]:
         """Pairs some tensors of the source with some of the target that they make up, if they do.
 
         Both then hold numbers that are all different, in the arrangement in which they agree.
+
+        Args:
+            doubtful: takes them up if they may be something else too; None to pair them then.
         """
         source, target = self._sides
         one, other = self._start.points
         shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
-        for drawn in self._drawn(left):
-            changed = dict(zip(left, drawn, strict=True))
-            wanted = one.effect(changed)
-            if self._start.shows(wanted):  # else any arrangement agrees
-                break
-        else:
+        drawn, wanted = self._shown(tuple(left))
+        if wanted is None:
             return []
+        changed = dict(zip(left, drawn, strict=True))
         key = (*shapes[0], *shapes[1])
         usual = self._lays.get(key, 0)  # as others of these shapes lie
         first = islice(enumerate(layouts(*shapes)), usual, usual + 1)
-        others = (one for one in enumerate(layouts(*shapes)) if one[0] != usual)
+        # where no effect says that the two are one, there are too many to try each order of gates
+        every = layouts(*shapes, gates=left[0] in self._moved[0])
+        others = (one for one in enumerate(every) if one[0] != usual)
         for place, lay in chain(first, others):
             if self._trials >= _TRIALS:
                 break
             self._trials += 1
             new = dict(zip(right, lay(drawn), strict=True))
             if self._start.agrees(wanted, other.effect(new)):
-                self._note_alike(right, lay(drawn), wanted)
+                rival = self._rival(right, lay(drawn), wanted)
+                if rival is not None and doubtful is not None:
+                    doubtful.append((tuple(left), tuple(right)))
+                    break
+                self._alike += [(right[0], rival)] if rival is not None else []
                 one.settle(changed)
                 other.settle(new)
+                self._draws.clear()
                 self._start.take(left, right)
                 self._lays[key] = place
                 addresses = lay([n.of(source.own(n.number)) for n in left])
                 return list(zip(right, addresses, strict=True))
         return []
 
+    def _shown(self, left: tuple[Unit, ...]) -> tuple[list[Array], Effect | None]:
+        """Numbers that are all different and their effect; None where any arrangement agrees."""
+        if left not in self._draws:
+            self._draws[left] = [], None
+            for drawn in self._drawn(left):
+                effect = self._start.points[0].effect(dict(zip(left, drawn, strict=True)))
+                if self._start.shows(effect):
+                    self._draws[left] = drawn, effect
+                    break
+        return self._draws[left]
+
     def _drawn(self, units: Sequence[Unit]) -> Iterator[list[Array]]:
         """Numbers that are all different: anywhere, and near what is held, where it has effects."""
         source, point = self._sides[0], self._start.points[0]
+        most = self._start.counts[1]
+        if not all(source.tensors[unit.number].is_floating for unit in units):
+            yield [unit.of(source.tensors[unit.number].read()) for unit in units]
+            yield [np.full_like(unit.of(point.contents[unit.number]), most) for unit in units]
+            return
         draw = np.random.default_rng(self._trials)  # others for each
         yield [draw.uniform(*_DRAWN, shape_of(source, unit)) for unit in units]
         held = [unit.of(point.contents[unit.number]) for unit in units]
         yield [own * draw.uniform(*_NEAR, own.shape) for own in held]
+        for _ in range(_SIGNED):  # of a minimum the larger does not show
+            yield [draw.uniform(-1, 1, own.shape) for own in held]
 
-    def _note_alike(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> None:
-        """Notes another tensor of the target that might as well be this one."""
+    def _rival(self, right: Sequence[Unit], drawn: Sequence[Array], wanted: Effect) -> Unit | None:
+        """Another tensor of the target that might as well be this one."""
         moved, shape = self._moved[1], drawn[0].shape
         rivals = (
             unit
             for unit in self._start.free[1]
             if len(right) == 1 and unit not in right and shape_of(self._sides[1], unit) == shape
-            if unit in moved and right[0] in moved
-            if self._start.agrees(moved[right[0]], moved[unit])
+            if (unit in moved) == (right[0] in moved)
+            if unit not in moved or self._start.agrees(moved[right[0]], moved[unit])
         )
-        for rival in rivals:
-            if self._start.agrees(wanted, self._start.points[1].effect({rival: drawn[0]})):
-                self._alike.append((right[0], rival))
-                return
+        other = self._start.points[1]
+        return next(
+            (one for one in rivals if self._start.agrees(wanted, other.effect({one: drawn[0]}))),
+            None,
+        )
 
-    def _silent(self) -> list[_Found]:
+    def _silent(self, known: Sequence[Found]) -> list[Found]:
         """Pairs those without an effect that are as many on both sides, in their order."""
-        source, target = self._sides
         effects = self._effects()
-        sizes: list[dict[int, list[Unit]]] = []
-        for side, free, moved in zip(self._sides, self._start.free, effects, strict=True):
-            sizes.append(defaultdict(list))
-            for unit in free:
-                if unit not in moved:
-                    sizes[-1][size_of(side, unit)].append(unit)
+        both = zip(self._start.free, effects, strict=True)
+        silent = [[unit for unit in free if unit not in moved] for free, moved in both]
         found = []
-        for size, right in sizes[1].items():
-            left = sizes[0][size]
-            for a, b in zip(left, right, strict=False) if len(left) == len(right) else ():
-                shapes = shape_of(source, a), shape_of(target, b)
-                # as others of these shapes, which have an effect, lie
-                place = self._lays.get(shapes, 0)
-                lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None), None)
-                if lay is not None:
-                    self._start.take([a], [b])
-                    found.append((b, lay([a.of(source.own(a.number))])[0]))
+        members = in_order_of_members(self._sides, silent[1], known)
+        for left, right in in_their_order(self._sides, (silent[0], members)):
+            source, target = self._sides
+            shapes = [shape_of(source, n) for n in left], [shape_of(target, n) for n in right]
+            # as others of these shapes, which have an effect, lie; nothing else says how several do
+            place = self._lays.get((*shapes[0], *shapes[1]), 0 if len(left) == len(right) else None)
+            lay = None
+            if place is not None:
+                lay = next(islice(layouts(*shapes), place, None), None)
+            if lay is not None:
+                self._start.take(left, right)
+                addresses = lay([unit.of(self._sides[0].own(unit.number)) for unit in left])
+                found += list(zip(right, addresses, strict=True))
         return found
 
-    def _whole(self, found: Sequence[_Found]) -> list[Pair]:
+    def _whole(self, found: Sequence[Found]) -> list[Pair]:
         """The pairs, each of a whole tensor of the target."""
         source, target = self._sides
         addresses: dict[int, Array] = {}
         for unit, own in found:
             addresses.setdefault(unit.number, np.empty_like(target.own(unit.number)))
             unit.of(addresses[unit.number])[...] = own
-        return [
-            Pair(
-                ROLE,
-                Part(-1, ROLE, terms(own)),
-                Part(-1, ROLE, terms(target.own(number))),
-                tuple(source.tensors[n].name for n in source.tensors_in(own)),
-                (target.tensors[number].name,),
-            )
-            for number, own in addresses.items()
-        ]
+        pairs = []
+        for number, own in addresses.items():
+            both = (source, own), (target, target.own(number))
+            made = [
+                with_the_others(side, one, twins)
+                for (side, one), twins in zip(both, self._start.twins, strict=True)
+            ]
+            names = [
+                tuple(side.tensors[n].name for one in every for n in side.tensors_in(one))
+                for (side, _), every in zip(both, made, strict=True)
+            ]
+            left, right = (Part(-1, ROLE, summed(every)) for every in made)
+            pairs.append(Pair(ROLE, left, right, names[0], names[1]))
+        return pairs
 
 
-def _several(sides: tuple[Side, Side], start: Start, effects: _Effects) -> Iterator[_Group]:
-    """One whose effect is about that of several of the other model together.
-
-    One of several may have none, as a bias of keys that a softmax does not show.
-    """
-    for whole, parts in ((1, 0), (0, 1)):
-        sizes = {unit: size_of(sides[parts], unit) for unit in start.free[parts]}
-        for unit, wanted in effects[whole].items():
-            size = size_of(sides[whole], unit)
-            for group in islice(_sums(sizes, size), _GROUPS):
-                shown = [effects[parts][n] for n in group if n in effects[parts]]
-                together = [sum(one) for one in zip(*shown, strict=True)]
-                if shown and start.agrees(wanted, together, _ADDED):
-                    yield (group, (unit,)) if whole else ((unit,), group)
-
-
-def _sums(sizes: dict[Unit, int], whole: int) -> Iterator[tuple[Unit, ...]]:
-    """The groups of tensors whose elements are as many as another's."""
-    places = {unit: place for place, unit in enumerate(sizes)}
-    fitting = [unit for unit, size in sizes.items() if size < whole]
-    for count in range(2, _TOGETHER + 1):
-        groups = [
-            group
-            for group in islice(combinations(fitting, count), _COMBINED)
-            if sum(sizes[n] for n in group) == whole
-        ]
-        # what is read together stands together
-        yield from sorted(groups, key=lambda group: places[group[-1]] - places[group[0]])
+def _only_ones(
+    side: Side, free: Sequence[Unit], moved: Mapping[Unit, Effect]
+) -> dict[tuple[int, ...], Unit]:
+    """Of those that show nothing the ones whose shape no other has, by their shape."""
+    silent = [unit for unit in free if unit not in moved]
+    counts = Counter(shape_of(side, unit) for unit in silent)
+    return {shape_of(side, unit): unit for unit in silent if counts[shape_of(side, unit)] == 1}

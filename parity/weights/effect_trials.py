@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -46,13 +46,14 @@ class Runs:
 
     left: float
 
-    def take(self, tape: Tape) -> None:
-        """Counts a run of a tape.
+    def take(self, tape: Tape, ops: Iterable[int]) -> None:
+        """Counts a run of some operations of a tape.
 
         Raises:
             OutOfRuns: nothing is left.
         """
-        self.left -= len(tape.ops) + sum(value.size for value in tape.values) / _PER_OPERATION
+        for op in (tape.ops[index] for index in ops):
+            self.left -= 1 + sum(tape.values[value].size for value in op.outputs) / _PER_OPERATION
         if self.left < 0:
             raise OutOfRuns
 
@@ -232,7 +233,10 @@ class Point:
         return self._last[1]
 
     def _ran(self, new: dict[int, Array], replaced: Mapping[int, Array]) -> _Ran:
-        self._runs.take(self.side.tape)
+        tape = self.side.tape
+        whole_run = self.itself or self._now.run is None
+        after = range(len(tape.ops)) if whole_run else _after(tape, replaced)
+        self._runs.take(tape, after)
         if self.itself:
             found = _as_run(self.side, {**self.contents, **new})
             return _Ran(new, [found[value] for value in self._outputs if value in found])
@@ -243,6 +247,17 @@ class Point:
         return {
             value: array for number, array in contents.items() for value in self._leaves[number]
         }
+
+
+def _after(tape: Tape, values: Iterable[int]) -> set[int]:
+    """The operations that depend on some values: a replay runs no others again."""
+    found: set[int] = set()
+    todo = list(values)
+    while todo:
+        new = [index for index in tape.consumers[todo.pop()] if index not in found]
+        found.update(new)
+        todo += [value for index in new for value in tape.ops[index].outputs]
+    return found
 
 
 def _order(one: Array, other: Array) -> Order | None:

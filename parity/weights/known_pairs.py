@@ -19,7 +19,8 @@ from parity.tape import Array
 from parity.weights.effect_trials import Point, Runs, follows, unseen
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side
-from parity.weights.units import Unit, sliced
+from parity.weights.twins import Twins, twins_of
+from parity.weights.units import Unit, shape_of, size_of, sliced, whole
 from parity.weights.writing import write
 
 _SAME = 1e-6  # of an effect: far more than float64 loses, far less than a wrong order
@@ -57,12 +58,16 @@ class Start:
         points: of the source and of the target.
         free: the tensors that are filled, in the order in which they are read.
         filling: what they hold.
+        twins: of each model the vectors that are zero, as only their sum with another counts.
+        counts: the least and the most of the source's integers, which are sizes or places.
     """
 
     kept: list[Pair]
     points: tuple[Point, Point]
     free: tuple[list[Unit], list[Unit]]
     filling: Filling
+    twins: tuple[Twins, Twins]
+    counts: tuple[int, int]
 
     @cached_property
     def apart(self) -> list[float]:
@@ -83,9 +88,8 @@ class Start:
         free = sliced((self.points[0].side, self.points[1].side), self.free)
         if free is None:
             return None
-        return Start(
-            self.kept, (self.points[0].copy(runs), self.points[1].copy(runs)), free, self.filling
-        )
+        points = self.points[0].copy(runs), self.points[1].copy(runs)
+        return Start(self.kept, points, free, self.filling, self.twins, self.counts)
 
     def shows(self, effect: Effect) -> bool:
         """Whether an output is moved by more than the two are apart."""
@@ -112,8 +116,12 @@ class Start:
 class Known:
     """A pairing that was written, and both models' contents with it."""
 
-    def __init__(self, source: Side, target: Side, found: Pairing, runs: Runs) -> None:
+    def __init__(
+        self, source: Side, target: Side, found: Pairing, runs: Runs, with_twins: bool = True
+    ) -> None:
         self._runs = runs
+        self._with_twins = with_twins
+        self.has_twins = False
         self._sides = source, target
         self._unseen = unseen(source), unseen(target)
         own = _contents(target, self._unseen[1])
@@ -128,22 +136,26 @@ class Known:
             for side, numbers, held in zip(self._sides, self._unseen, self._contents, strict=True)
         ]
         self._pairs = sorted(found.pairs, key=lambda pair: _first_use(target, pair.target_names))
+        self._real = [pair for pair in self._pairs if pair.source is not None]
         pairs, _ = pair_outputs(source.tape, target.tape)
         floating = [one for one in pairs if source.tape.values[one.reference].dtype[0] in "fb"]
         self._outputs = [[p.reference for p in floating], [p.candidate for p in floating]]
 
-    def starts(self, filling: Filling) -> Iterator[Start]:
+    def whole(self, filling: Filling) -> Iterator[Start]:
+        """All pairs, where both agree with them."""
+        pairs = self._pairs
+        # what was set to what does nothing may have a partner after all
+        for kept in [pairs] if len(self._real) == len(pairs) else [pairs, self._real]:
+            found = self._with(kept, filling)
+            if found is not None:
+                yield found
+
+    def partly(self, filling: Filling) -> Iterator[Start]:
         """As many pairs as both agree with, in their order from the front and from the back; none.
 
         What is wrong may not show as long as all that reads it is constant.
         """
-        pairs = self._pairs
-        # what was set to what does nothing may have a partner after all
-        real = [pair for pair in pairs if pair.source is not None]
-        for kept in [pairs] if len(real) == len(pairs) else [pairs, real]:
-            found = self._with(kept, filling)
-            if found is not None:
-                yield found
+        real = self._real
         nothing = self._with([], filling)
         if nothing is None:
             return
@@ -161,20 +173,76 @@ class Known:
         yield nothing
 
     def _with(self, kept: Sequence[Pair], filling: Filling) -> Start | None:
-        """Both models with some pairs as written and all else filled; None if they differ."""
-        pairs, free = self._free(kept)
-        if not all(free):
+        """Both models with some pairs as written and all else filled; None if they differ.
+
+        What may be an ensemble is filled member by member, as the other model's members are.
+        """
+        pairs, numbers = self._free(kept)
+        if not all(numbers):
             return None
+        twins = self._twins(numbers)
+        units = [
+            [Unit(n) for n in own if n not in one.values()]
+            for own, one in zip(numbers, twins, strict=True)
+        ]
+        free = units[0], units[1]
+        for taken in (sliced(self._sides, free), free):
+            points = self._filled(taken, filling, twins) if taken is not None else None
+            if points is not None:
+                return Start(pairs, points, free, filling, twins, self._counts)
+        return None
+
+    def _filling(self, side: Side, unit: Unit, filling: Filling) -> Array:
+        """What a tensor is filled with; counts with one of the source, which is in range."""
+        shape = shape_of(side, unit)
+        if side.tensors[unit.number].is_floating:
+            return filling.of(shape)
+        return np.full(shape, self._counts[0], side.tensors[unit.number].read().dtype)
+
+    @cached_property
+    def _counts(self) -> tuple[int, int]:
+        """The least and the most of the source's integers that no pair holds."""
+        tensors = self._sides[0].tensors
+        free = [tensors[n] for n in self._free([])[1][0] if not tensors[n].is_floating]
+        held = np.concatenate([np.zeros(0, int), *(one.read().ravel() for one in free)])
+        return (int(held.min()), int(held.max())) if held.size else (0, 0)
+
+    def _twins(self, free: Sequence[Sequence[int]]) -> tuple[Twins, Twins]:
+        """What of each model's free vectors is one with another, where the other model has one."""
+        if not self._with_twins:
+            return {}, {}
+        sizes = [
+            Counter(size_of(side, Unit(n)) for n in own if len(side.tensors[n].shape) == 1)
+            for side, own in zip(self._sides, free, strict=True)
+        ]
+        found = [
+            twins_of(point, own, other)
+            for point, own, other in zip(self._as_held, free, reversed(sizes), strict=True)
+        ]
+        self.has_twins |= any(found)
+        return found[0], found[1]
+
+    @cached_property
+    def _as_held(self) -> list[Point]:
+        """Both models with what they hold: the target with all that was paired."""
+        every = zip(self._sides, self._contents, self._outputs, self._itself, strict=True)
+        return [
+            Point(side, held, outputs, self._runs, itself) for side, held, outputs, itself in every
+        ]
+
+    def _filled(
+        self, units: tuple[list[Unit], list[Unit]], filling: Filling, twins: tuple[Twins, Twins]
+    ) -> tuple[Point, Point] | None:
         points = []
-        for side, own, numbers, outputs, itself in zip(
-            self._sides, self._contents, free, self._outputs, self._itself, strict=True
+        for side, held, own, one, outputs, itself in zip(
+            self._sides, self._contents, units, twins, self._outputs, self._itself, strict=True
         ):
-            filled = {number: filling.of(own[number].shape) for number in numbers}
-            points.append(Point(side, {**own, **filled}, outputs, self._runs, itself))
+            filled = whole(held, {unit: self._filling(side, unit, filling) for unit in own})
+            zeros = {n: np.zeros_like(held[n]) for n in one.values()}
+            points.append(Point(side, {**held, **filled, **zeros}, outputs, self._runs, itself))
         if not all(point.can_be_used for point in points) or not points[1].lay_out_as(points[0]):
             return None
-        units = [[Unit(number) for number in numbers] for numbers in free]
-        return Start(pairs, (points[0], points[1]), (units[0], units[1]), filling)
+        return points[0], points[1]
 
     def _free(self, kept: Sequence[Pair]) -> tuple[list[Pair], list[list[int]]]:
         """The pairs that have no part of what is not wholly in them, and what that is."""
@@ -186,7 +254,7 @@ class Known:
             )
             both = zip(self._sides, parts, self._unseen, strict=True)
             free = [_not_whole(side, own, numbers) for side, own, numbers in both]
-            free = _without_own_buffers(self._sides, free)
+            free = _without_own_buffers(self._sides, _without_own_counts(self._sides, free))
             names = [
                 {side.tensors[number].name for number in numbers}
                 for side, numbers in zip(self._sides, free, strict=True)
@@ -248,25 +316,38 @@ def _not_whole(side: Side, parts: Sequence[Part], unseen: Sequence[int]) -> list
     return [
         number
         for number in dict.fromkeys((*used, *unseen))
-        if side.tensors[number].is_floating and covered[number] < side.tensors[number].size
+        if covered[number] < side.tensors[number].size
+    ]
+
+
+def _without_own_counts(sides: tuple[Side, Side], free: list[list[int]]) -> list[list[int]]:
+    """What is free without the integers, where the two models do not hold as many of them."""
+    counts = [
+        sum(side.tensors[n].size for n in own if not side.tensors[n].is_floating)
+        for side, own in zip(sides, free, strict=True)
+    ]
+    return [
+        [n for n in own if side.tensors[n].is_floating or counts[0] == counts[1]]
+        for side, own in zip(sides, free, strict=True)
     ]
 
 
 def _without_own_buffers(sides: tuple[Side, Side], free: list[list[int]]) -> list[list[int]]:
     """What is free but for buffers of which the other model has not as many of their size.
 
-    A table that one model keeps the other computes.
+    A table that one model keeps the other computes. Buffers may be stacked in one, too.
     """
-    buffers = [
-        Counter(side.tensors[n].size for n in own if side.tensors[n].kind == "buffer")
-        for side, own in zip(sides, free, strict=True)
+    own = [
+        [Unit(n) for n in numbers if side.tensors[n].kind == "buffer"]
+        for side, numbers in zip(sides, free, strict=True)
     ]
-    return [
-        [
-            n
-            for n in own
-            if side.tensors[n].kind != "buffer"
-            or buffers[0][side.tensors[n].size] == buffers[1][side.tensors[n].size]
-        ]
-        for side, own in zip(sides, free, strict=True)
+    units = sliced(sides, (own[0], own[1])) or own
+    sizes = [
+        Counter(size_of(side, unit) for unit in every)
+        for side, every in zip(sides, units, strict=True)
     ]
+    found = []
+    for side, numbers, every in zip(sides, free, units, strict=True):
+        alone = {one.number for one in every if len({n[size_of(side, one)] for n in sizes}) > 1}
+        found.append([n for n in numbers if n not in alone])
+    return found

@@ -27,7 +27,7 @@ class Unit:
 
     def of(self, array: Array) -> Array:
         """Its part of the tensor's elements, or of what is known of each."""
-        return array if self.place is None else array[self.place]
+        return array if self.place is None else array[self.place, ...]
 
 
 def shape_of(side: Addresses, unit: Unit) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def sliced(
         What is free, with these as slices; None where there is no such tensor.
     """
     sizes = [
-        Counter(_lengths(shape_of(side, unit)) for unit in own)
+        Counter(lengths(shape_of(side, unit)) for unit in own)
         for side, own in zip(sides, free, strict=True)
     ]
     found = [
@@ -77,27 +77,27 @@ def sliced(
     return (found[0], found[1]) if found != [*free] else None
 
 
-_Lengths = tuple[int, ...]
+Lengths = tuple[int, ...]
 
 
-def _lengths(shape: tuple[int, ...]) -> _Lengths:
+def lengths(shape: tuple[int, ...]) -> Lengths:
     """Those of the axes, in whatever order they stand."""
     return tuple(sorted(length for length in shape if length > 1))
 
 
 def _with_slices(
-    side: Addresses, free: Sequence[Unit], own: Counter[_Lengths], other: Counter[_Lengths]
+    side: Addresses, free: Sequence[Unit], own: Counter[Lengths], other: Counter[Lengths]
 ) -> list[Unit]:
-    stacked: dict[_Lengths, list[Unit]] = defaultdict(list)  # by the lengths of a slice
+    stacked: dict[Lengths, list[Unit]] = defaultdict(list)  # by the lengths of a slice
     for unit in free:
         shape = shape_of(side, unit)
-        several = len(shape) > 1 and 1 < shape[0] <= _MEMBERS
-        if several and unit.place is None and own[_lengths(shape)] > other[_lengths(shape)]:
-            stacked[_lengths(shape[1:])].append(unit)
+        several = len(shape) > 0 and 1 < shape[0] <= _MEMBERS
+        if several and unit.place is None and own[lengths(shape)] > other[lengths(shape)]:
+            stacked[lengths(shape[1:])].append(unit)
     taken = {
         unit
-        for lengths, units in stacked.items()
-        if sum(shape_of(side, unit)[0] for unit in units) <= other[lengths]
+        for own_lengths, units in stacked.items()
+        if sum(shape_of(side, unit)[0] for unit in units) <= other[own_lengths]
         for unit in units
     }
     return [
