@@ -308,7 +308,8 @@ class CutSearch:
         """
         tape = self.candidate.tape
         whole = tape.before_moves(op.inputs[0]) if op.role == "move" else -1
-        maker = tape.producer(whole) if whole in made and whole not in match.pairs else None
+        is_part = whole in made and tape.values[op.outputs[0]].size < tape.values[whole].size
+        maker = tape.producer(whole) if is_part and whole not in match.pairs else None
         own = maker is not None and self._reads_its_own(match, maker, made)
         return maker if maker is not None and own else op
 
