@@ -237,7 +237,7 @@ def _merges(fine: tuple[int, ...], coarse: tuple[int, ...]) -> bool:
 
 
 def sample(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The places of the elements of an array by which it is told from others at first."""
+    """The places of the elements of an array that set it apart from others at first."""
     if size <= limits.SAMPLED_ELEMENTS:
         return np.arange(size)
     # steps that share no factor with usual axis lengths, so that every axis varies

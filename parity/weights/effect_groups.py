@@ -104,7 +104,7 @@ def in_their_order(sides: tuple[Side, Side], units: _Units) -> list[Group]:
 def in_order_of_members(
     sides: tuple[Side, Side], units: Sequence[Unit], known: Sequence[Found]
 ) -> list[Unit]:
-    """Slices in the order in which the source reads what is known of other members of theirs.
+    """Slices in the order in which the source reads what is known of the other members.
 
     A member that no output depends on has no effects of its own; the others show which of its
     tensors is which.

@@ -1,4 +1,4 @@
-"""A state that another step gave is told from one that is not carried; networks that are alike."""
+"""A state that another step gave counts as carried; networks that are alike."""
 
 from __future__ import annotations
 
