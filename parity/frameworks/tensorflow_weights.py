@@ -123,7 +123,7 @@ class _Walk:
             return
         self._seen.add(id(thing))
         if isinstance(thing, tf.random.Generator):
-            self._hold(_join(path, "state"), thing.state, False, state=True)
+            self.visit(_join(path, "state"), thing.state)
             return
         if isinstance(thing, (*self.keras, self.tracked)) and path:
             self.found.layers[id(thing)] = path
@@ -200,14 +200,10 @@ def float_dtype(obj: Any, held: Holdings) -> Any:
 
 
 def tensors(obj: object) -> list[Tensor]:
-    """Variables of numbers and counts; states of random generators are none of a model's weights.
-
-    Keras holds those states as unsigned numbers.
-    """
+    """Variables of numbers; the states of random generators are none of a model's weights."""
     found: dict[int, Tensor] = {}
     for held in holdings(obj).variables:
-        dtype = held.variable.dtype
-        numbers = dtype.is_floating or dtype.is_complex or dtype in (tf.int32, tf.int64)
+        numbers = held.variable.dtype.is_floating or held.variable.dtype.is_complex
         if (numbers or held.trainable) and not held.state:
             found.setdefault(id(held.variable.handle), _tensor(held))
     return list(found.values())

@@ -10,9 +10,7 @@ float64, on the outputs alone, so nothing depends on how either model is written
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
@@ -148,7 +146,7 @@ class _Search:
         doubtful: list[Group] = []
         found = self._all_of(groups, doubtful) or self._by_draws(doubtful)
         if found or not doubtful:
-            return found or self._by_elimination()
+            return found
         moved = [one for one in doubtful if one[0][0] in effects[0]]
         return self._all_of(moved or doubtful[:1])
 
@@ -187,30 +185,6 @@ class _Search:
                 return found
         return []
 
-    def _by_elimination(self) -> list[Found]:
-        """Pairs one that shows nothing yet and is the only one of its shape, as its kind lies.
-
-        With numbers that are all different in it others may show: what a place among equals holds
-        depends on how each framework orders these.
-        """
-        both = zip(self._sides, self._start.free, self._moved, strict=True)
-        left, right = [_only_ones(side, free, moved) for side, free, moved in both]
-        one, other = self._start.points
-        for shapes, place in self._lays.items():
-            a, b = left.get(shapes[0]), right.get(shapes[-1])
-            if len(shapes) != 2 or a is None or b is None or math.prod(shapes[0]) < 2:
-                continue
-            lay = next(islice(layouts([shapes[0]], [shapes[1]]), place, None))
-            drawn = next(self._drawn([a]))
-            changed, new = {a: drawn[0]}, {b: lay(drawn)[0]}
-            if self._start.agrees(one.effect(changed), other.effect(new)):
-                one.settle(changed)
-                other.settle(new)
-                self._draws.clear()
-                self._start.take([a], [b])
-                return [(b, lay([a.of(self._sides[0].own(a.number))])[0])]
-        return []
-
     def _effects(self) -> Effects:
         """How far the outputs of both are moved by a step of each tensor that is free.
 
@@ -231,15 +205,8 @@ class _Search:
 
     def _effect(self, point: Point, units: Sequence[Unit], step: float = _STEPS[0]) -> Effect:
         """How far the outputs are moved by a step of some tensors together."""
-        return point.effect({unit: self._stepped(point, unit, step) for unit in units})
-
-    def _stepped(self, point: Point, unit: Unit, step: float) -> Array:
-        """Other contents; of counts the least or most that the source holds."""
-        own = unit.of(point.contents[unit.number])
-        if point.side.tensors[unit.number].is_floating:
-            return step * own
-        ends = self._start.counts
-        return np.full_like(own, ends[step > 1])
+        changed = {unit: step * unit.of(point.contents[unit.number]) for unit in units}
+        return point.effect(changed)
 
     def _arranged(
         self, left: Sequence[Unit], right: Sequence[Unit], doubtful: list[Group] | None = None
@@ -298,11 +265,6 @@ class _Search:
     def _drawn(self, units: Sequence[Unit]) -> Iterator[list[Array]]:
         """Numbers that are all different: anywhere, and near what is held, where it has effects."""
         source, point = self._sides[0], self._start.points[0]
-        most = self._start.counts[1]
-        if not all(source.tensors[unit.number].is_floating for unit in units):
-            yield [unit.of(source.tensors[unit.number].read()) for unit in units]
-            yield [np.full_like(unit.of(point.contents[unit.number]), most) for unit in units]
-            return
         draw = np.random.default_rng(self._trials)  # others for each
         yield [draw.uniform(*_DRAWN, shape_of(source, unit)) for unit in units]
         held = [unit.of(point.contents[unit.number]) for unit in units]
@@ -368,12 +330,3 @@ class _Search:
             left, right = (Part(-1, ROLE, summed(every)) for every in made)
             pairs.append(Pair(ROLE, left, right, names[0], names[1]))
         return pairs
-
-
-def _only_ones(
-    side: Side, free: Sequence[Unit], moved: Mapping[Unit, Effect]
-) -> dict[tuple[int, ...], Unit]:
-    """Of those that show nothing the ones whose shape no other has, by their shape."""
-    silent = [unit for unit in free if unit not in moved]
-    counts = Counter(shape_of(side, unit) for unit in silent)
-    return {shape_of(side, unit): unit for unit in silent if counts[shape_of(side, unit)] == 1}

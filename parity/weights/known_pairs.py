@@ -59,7 +59,6 @@ class Start:
         free: the tensors that are filled, in the order in which they are read.
         filling: what they hold.
         twins: of each model the vectors that are zero, as only their sum with another counts.
-        counts: the least and the most of the source's integers, which are sizes or places.
     """
 
     kept: list[Pair]
@@ -67,7 +66,6 @@ class Start:
     free: tuple[list[Unit], list[Unit]]
     filling: Filling
     twins: tuple[Twins, Twins]
-    counts: tuple[int, int]
 
     @cached_property
     def apart(self) -> list[float]:
@@ -89,7 +87,7 @@ class Start:
         if free is None:
             return None
         points = self.points[0].copy(runs), self.points[1].copy(runs)
-        return Start(self.kept, points, free, self.filling, self.twins, self.counts)
+        return Start(self.kept, points, free, self.filling, self.twins)
 
     def shows(self, effect: Effect) -> bool:
         """Whether an output is moved by more than the two are apart."""
@@ -189,23 +187,8 @@ class Known:
         for taken in (sliced(self._sides, free), free):
             points = self._filled(taken, filling, twins) if taken is not None else None
             if points is not None:
-                return Start(pairs, points, free, filling, twins, self._counts)
+                return Start(pairs, points, free, filling, twins)
         return None
-
-    def _filling(self, side: Side, unit: Unit, filling: Filling) -> Array:
-        """What a tensor is filled with; counts with one of the source, which is in range."""
-        shape = shape_of(side, unit)
-        if side.tensors[unit.number].is_floating:
-            return filling.of(shape)
-        return np.full(shape, self._counts[0], side.tensors[unit.number].read().dtype)
-
-    @cached_property
-    def _counts(self) -> tuple[int, int]:
-        """The least and the most of the source's integers that no pair holds."""
-        tensors = self._sides[0].tensors
-        free = [tensors[n] for n in self._free([])[1][0] if not tensors[n].is_floating]
-        held = np.concatenate([np.zeros(0, int), *(one.read().ravel() for one in free)])
-        return (int(held.min()), int(held.max())) if held.size else (0, 0)
 
     def _twins(self, free: Sequence[Sequence[int]]) -> tuple[Twins, Twins]:
         """What of each model's free vectors is one with another, where the other model has one."""
@@ -237,7 +220,7 @@ class Known:
         for side, held, own, one, outputs, itself in zip(
             self._sides, self._contents, units, twins, self._outputs, self._itself, strict=True
         ):
-            filled = whole(held, {unit: self._filling(side, unit, filling) for unit in own})
+            filled = whole(held, {unit: filling.of(shape_of(side, unit)) for unit in own})
             zeros = {n: np.zeros_like(held[n]) for n in one.values()}
             points.append(Point(side, {**held, **filled, **zeros}, outputs, self._runs, itself))
         if not all(point.can_be_used for point in points) or not points[1].lay_out_as(points[0]):
@@ -254,7 +237,7 @@ class Known:
             )
             both = zip(self._sides, parts, self._unseen, strict=True)
             free = [_not_whole(side, own, numbers) for side, own, numbers in both]
-            free = _without_own_buffers(self._sides, _without_own_counts(self._sides, free))
+            free = _without_own_buffers(self._sides, free)
             names = [
                 {side.tensors[number].name for number in numbers}
                 for side, numbers in zip(self._sides, free, strict=True)
@@ -316,38 +299,25 @@ def _not_whole(side: Side, parts: Sequence[Part], unseen: Sequence[int]) -> list
     return [
         number
         for number in dict.fromkeys((*used, *unseen))
-        if covered[number] < side.tensors[number].size
-    ]
-
-
-def _without_own_counts(sides: tuple[Side, Side], free: list[list[int]]) -> list[list[int]]:
-    """What is free without the integers, where the two models do not hold as many of them."""
-    counts = [
-        sum(side.tensors[n].size for n in own if not side.tensors[n].is_floating)
-        for side, own in zip(sides, free, strict=True)
-    ]
-    return [
-        [n for n in own if side.tensors[n].is_floating or counts[0] == counts[1]]
-        for side, own in zip(sides, free, strict=True)
+        if side.tensors[number].is_floating and covered[number] < side.tensors[number].size
     ]
 
 
 def _without_own_buffers(sides: tuple[Side, Side], free: list[list[int]]) -> list[list[int]]:
     """What is free but for buffers of which the other model has not as many of their size.
 
-    A table that one model keeps the other computes. Buffers may be stacked in one, too.
+    A table that one model keeps the other computes.
     """
-    own = [
-        [Unit(n) for n in numbers if side.tensors[n].kind == "buffer"]
-        for side, numbers in zip(sides, free, strict=True)
+    buffers = [
+        Counter(side.tensors[n].size for n in own if side.tensors[n].kind == "buffer")
+        for side, own in zip(sides, free, strict=True)
     ]
-    units = sliced(sides, (own[0], own[1])) or own
-    sizes = [
-        Counter(size_of(side, unit) for unit in every)
-        for side, every in zip(sides, units, strict=True)
+    return [
+        [
+            n
+            for n in own
+            if side.tensors[n].kind != "buffer"
+            or buffers[0][side.tensors[n].size] == buffers[1][side.tensors[n].size]
+        ]
+        for side, own in zip(sides, free, strict=True)
     ]
-    found = []
-    for side, numbers, every in zip(sides, free, units, strict=True):
-        alone = {one.number for one in every if len({n[size_of(side, one)] for n in sizes}) > 1}
-        found.append([n for n in numbers if n not in alone])
-    return found

@@ -27,7 +27,7 @@ class Unit:
 
     def of(self, array: Array) -> Array:
         """Its part of the tensor's elements, or of what is known of each."""
-        return array if self.place is None else array[self.place, ...]
+        return array if self.place is None else array[self.place]
 
 
 def shape_of(side: Addresses, unit: Unit) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ def _with_slices(
     stacked: dict[Lengths, list[Unit]] = defaultdict(list)  # by the lengths of a slice
     for unit in free:
         shape = shape_of(side, unit)
-        several = len(shape) > 0 and 1 < shape[0] <= _MEMBERS
+        several = len(shape) > 1 and 1 < shape[0] <= _MEMBERS
         if several and unit.place is None and own[lengths(shape)] > other[lengths(shape)]:
             stacked[lengths(shape[1:])].append(unit)
     taken = {
