@@ -265,12 +265,11 @@ class CutSearch:
                 if order is not None and len(order.axes) == len(pair.order.axes):
                     if order.axes != pair.order.axes:
                         continue
-                made = self._computed_whole(match, op, after_b)
-                if made.role == "move" and not is_end or not self._is_read(pair):
+                if op.role == "move" and not is_end or not self._is_read(pair):
                     continue
                 if pair.reference in after_a and match.side.informative(value):
                     reconverges = True
-                    sure = sure or is_end or self._reads_its_own(match, made, after_b)
+                    sure = sure or is_end or self._reads_its_own(match, op, after_b)
             return reconverges or left > 0
 
         fresh = self._with(b, array, watch)
@@ -299,19 +298,6 @@ class CutSearch:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
         sides = (self.reference.tape, pair.reference), (self.candidate.tape, pair.candidate)
         return all(tape.consumers[one] or one in tape.outputs.values() for tape, one in sides)
-
-    def _computed_whole(self, match: Match, op: Op, made: set[int]) -> Op:
-        """What computes, with weights of its own, the whole that an operation takes a part of.
-
-        Where two layers are one in the candidate the parts alone have partners, as of a gate and
-        of what it lets through.
-        """
-        tape = self.candidate.tape
-        whole = tape.before_moves(op.inputs[0]) if op.role == "move" else -1
-        is_part = whole in made and tape.values[op.outputs[0]].size < tape.values[whole].size
-        maker = tape.producer(whole) if is_part and whole not in match.pairs else None
-        own = maker is not None and self._reads_its_own(match, maker, made)
-        return maker if maker is not None and own else op
 
     def _reads_its_own(self, match: Match, op: Op, made: set[int]) -> bool:
         """Whether an operation reads values that no other does, not made of the substituted one."""
