@@ -373,6 +373,8 @@ def _as_finite(trial: Trial, first: Trial, hides_others: bool) -> bool:
     """
     sides = (trial.reference, first.reference), (trial.candidate, first.candidate)
     for new, old in sides:
+        if new.shape != old.shape:  # how many there are depends on the inputs
+            return False
         hidden = np.isneginf(new) if hides_others and np.isneginf(old).any() else False
         if np.isnan(new).any() or not (np.isfinite(new) | hidden | ~np.isfinite(old)).all():
             return False

@@ -23,7 +23,7 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.case import Case
-from parity.diagnosis.causes import Explanation, Predict, RegisteredCause, causes
+from parity.diagnosis.causes import LAST, Explanation, Predict, RegisteredCause, causes
 from parity.diagnosis.causes._substitution import Substituted
 from parity.diagnosis.enlarged_regions import enclosures, whole_sum
 from parity.diagnosis.flags import is_flags
@@ -101,7 +101,9 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
     closest: Closest | None = None
     consistent: list[Explained] = []  # reported only where no tier has a proof
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
-    for _, tier in tiers:
+    for number, tier in tiers:
+        if number == LAST and consistent:
+            break
         held: list[Explained] = []
         for one in tier:
             for proposed, where in _proposals(one, case, around):

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.deduplicate import OF_FEWER, OF_ONE_STEP, is_weak
+from parity.diagnosis.deduplicate import FORMULA, OF_FEWER, OF_ONE_STEP, is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
@@ -215,7 +215,9 @@ def _may_undo(here: Finding, cause: Cause, other: Finding) -> bool:
     if known is not None and cause.kind == known.kind == "weight-swapped":
         mirrored = {name: pair[::-1] for name, pair in known.parameters.items()}
         return dict(cause.parameters) != mirrored
-    if known is None or all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, known)):
+    if known is None or _says_less(known, cause):
+        return True
+    if all(one.kind.endswith(_REARRANGEMENTS) for one in (cause, known)):
         return True
     return cause.kind == known.kind and (here.stated != other.stated or is_weak(here.divergence))
 
@@ -227,7 +229,9 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
     behind = here.behind if rearranges or is_weak(here.divergence) else entering
     for one in findings:
         other = one.divergence.cause
-        if one is here or (other is not None and other.confirmed) or one.stated == here.stated:
+        if one is here or one.stated == here.stated:
+            continue
+        if other is not None and other.confirmed and not _says_less(other, cause):
             continue
         if _is_proved_in_a_turn(one, findings):
             continue
@@ -244,6 +248,11 @@ def _of_another_repair(here: Finding, cause: Cause, findings: Sequence[Finding])
                 "another order here may be put back there"
             )
     return ""
+
+
+def _says_less(other: Cause, cause: Cause) -> bool:
+    """Whether two formulas are all that is said elsewhere, which is so of whatever differs."""
+    return other.kind == FORMULA != cause.kind
 
 
 def _is_proved_in_a_turn(here: Finding, findings: Sequence[Finding]) -> bool:

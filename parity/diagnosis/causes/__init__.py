@@ -24,6 +24,8 @@ from parity.diagnosis.trial import Predict as Predict
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op
 
+LAST = 3  # the tier of what is asked only where nothing else holds, proved or not
+
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
@@ -41,6 +43,7 @@ _ORDER = (
     *("distribution", "logits", "precision", "rows", "operations", "moves", "wiring", "rewired"),
     *("exchanged_steps", "indices", "repeated", "stored", "operands", "expectations", "ends"),
     *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
+    "formulas",
 )
 
 
@@ -122,7 +125,8 @@ class RegisteredCause:
         kinds: what its explanations may be called.
         tier: how specific it is. Those of tier 0 name an operation's own parameter and are asked
             first; tier 1 are general relations between two arrays or two weights; tier 2 last
-            resorts. A later tier is asked only where an earlier one explains nothing.
+            resorts. A later tier is asked only where an earlier one explains nothing, and `LAST`
+            only where none holds, proved or not.
         enclosures: whether it is also to be asked with more of the surrounding operations in view.
         sums: whether it is also to be asked with the whole sum in view that the place is a part of.
         propose: the function.

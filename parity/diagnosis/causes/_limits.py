@@ -132,3 +132,8 @@ EXCHANGED = -0.5  # with all of a sum in view it is less than a term that is mis
 MASK_INVERTED = 3.0  # an operation that is missing is the simpler explanation
 STEPS_OF_A_LOOP = 3  # two operations of a line may be two of its terms
 NEARLY_ONE_STEP = 0.01  # of what steps hold
+
+# --- formulas -------------------------------------------------------------------------------------
+CHARACTERS_OF_A_FORMULA = 160  # a longer one says less than the lines of code
+OPS_OF_A_FORMULA = 24  # of either side, to be tried as what is to be replaced
+FORMULAS_TRIED = 48  # as the part of the candidate's that is another

@@ -33,6 +33,7 @@ class Attention:
         steps: the axis of steps in all of them; the last axis is the features'.
         moved_back: whether the result has its steps there too, and not before the features.
         fill: what is added to the scores of steps to come: 0 for none, -inf for a causal mask.
+        ahead: how many steps ahead the mask lets a step see: 0 for those up to itself.
     """
 
     roles: tuple[int, ...]
@@ -40,10 +41,13 @@ class Attention:
     moved_back: bool
     scale: float
     fill: float
+    ahead: int = 0
 
     def __call__(self, inputs: tuple[Array, ...]) -> Array:
         scores, value = self.scores(inputs)
-        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, scores + self.fill)
+        scores = np.where(
+            np.tri(scores.shape[-2], scores.shape[-1], self.ahead) > 0, scores, scores + self.fill
+        )
         found = softmax(scores, (-1,)) @ value
         return np.moveaxis(found, -2, self.steps) if self.moved_back else found
 
@@ -74,7 +78,7 @@ class Attention:
         return replace(self, fill=plain(float(np.log(share)), 1e-6)) if share > 1e-12 else None
 
 
-@cause("attention-scale", "attention-mask-missing", "attention-mask-value")
+@cause("attention-scale", "attention-mask-missing", "attention-mask-value", "mask-shift")
 def attention_in_one(case: Case) -> Iterator[Explanation]:
     """Attention in one operation that scales its scores or masks the future, and the other's not.
 
@@ -85,7 +89,8 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
     first = case.first
     if not any(op.word in _ATTENDING for op in (*case.reference.ops, *case.candidate.ops)):
         return
-    scales = tuple(itertools.islice(dict.fromkeys(_numbers(case)), CONSTANTS_TRIED))
+    numbers = (scale for one in _numbers(case) for scale in (one, 1 / one))
+    scales = tuple(itertools.islice(dict.fromkeys(numbers), CONSTANTS_TRIED))
     for entering in (*_ENTERING, *_read_at_once(case)):
         if len(entering(first)) != 3:
             continue
@@ -93,13 +98,11 @@ def attention_in_one(case: Case) -> Iterator[Explanation]:
         candidate = next(_attentions(entering(first), first.candidate, scales), None)
         if reference is None or candidate is None or reference == candidate:
             continue
-        if replace(candidate, scale=reference.scale, fill=reference.fill) != reference:
+        scale, fill, ahead = reference.scale, reference.fill, reference.ahead
+        if replace(candidate, scale=scale, fill=fill, ahead=ahead) != reference:
             continue
-        usual = entering(first)[reference.roles[0]].shape[-1] ** -0.5
-        a, b = reference.scale, candidate.scale
-        if a == b or np.isclose([a, b, b / a, a / b], usual, 1e-3).any():
-            yield _attention_explained(reference, candidate, entering)
-            return
+        yield _attention_explained(reference, candidate, entering)
+        return
 
 
 def _numbers(case: Case) -> Iterator[float]:
@@ -154,6 +157,9 @@ def _attention_explained(
     elif reference.fill != candidate.fill:
         words = f"scores of steps to come are given {candidate.fill:g}, not {reference.fill:g}"
         changed.append(("attention-mask-value", "value", (reference.fill, candidate.fill), words))
+    if reference.ahead != candidate.ahead and -np.inf == reference.fill == candidate.fill:
+        words = f"each step sees up to {candidate.ahead} ahead of it, not up to {reference.ahead}"
+        changed.append(("mask-shift", "steps ahead", (reference.ahead, candidate.ahead), words))
     if reference.scale != candidate.scale:
         words = f"scores times {candidate.scale:.6g}, the reference's times {reference.scale:.6g}"
         changed.append(("attention-scale", "scale", (reference.scale, candidate.scale), words))
@@ -173,7 +179,8 @@ def _attentions(
 ) -> Iterator[Attention]:
     """What gives a value of three inputs."""
     for one in _shaped(inputs, scales):
-        for tried in (one, replace(one, fill=-np.inf), one.fitted(inputs, found)):
+        masked = [replace(one, fill=-np.inf, ahead=steps) for steps in (0, 1, -1)]
+        for tried in (one, *masked, one.fitted(inputs, found)):
             predicted = tried(inputs) if tried is not None else np.empty(0)
             if tried is None or predicted.size != found.size:
                 continue

@@ -32,6 +32,9 @@ def cause_of(
     return compared(reference, candidate, *inputs).divergences[0].cause
 
 
+UNNAMED = ("", "different-formula")  # no cause, or only what both sides compute
+
+
 def kind(reference: Callable[..., Any], candidate: Callable[..., Any], *inputs: np.ndarray) -> str:
     """The kind of the cause, "" for none."""
     cause = cause_of(reference, candidate, *inputs)

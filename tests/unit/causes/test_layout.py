@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import parity
 from parity.diagnosis.causes._arrange import arrangement
-from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+from tests.unit.causes.compared_pairs import UNNAMED, Values, cause_of, kind, tensor
 
 values = Values()
 
@@ -202,7 +202,7 @@ def test_tokens_read_across_channels():
     candidate = model(lambda x: x.reshape(-1, 35, 4))
     assert kind(reference, candidate, x) == "head-split-order"
     other = model(lambda x: x.reshape(-1, 35, 4) ** 2)
-    assert kind(reference, other, x) == ""
+    assert kind(reference, other, x) in UNNAMED
 
 
 @pytest.mark.parametrize("sides", [(0, 1, 0, 0), (0, 0, 1, 0), (1, 0, 0, 1)])

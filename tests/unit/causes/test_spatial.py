@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.causes._windows import Slide, read_off, slid
-from tests.unit.causes.compared_pairs import Values, cause_of, kind, tensor
+from tests.unit.causes.compared_pairs import UNNAMED, Values, cause_of, kind, tensor
 
 values = Values()
 
@@ -193,7 +193,7 @@ def test_a_pool_written_by_hand():
 
 def test_other_weights_and_other_padding_at_once_are_not_one_cause():
     other = conv((2, 0, 0, 2), kernel=KERNEL + 1)
-    assert kind(conv(padding=1), other, IMAGES) == ""
+    assert kind(conv(padding=1), other, IMAGES) in UNNAMED
 
 
 @pytest.mark.parametrize("kind_", ["conv", "max", "mean", "transposed"])
@@ -282,4 +282,4 @@ def test_columns_alone():
 
 
 def test_other_weights_by_columns_are_no_window():
-    assert kind(conv(kernel=KERNEL.flip(1) + 1), by_columns(stride=2), IMAGES) == ""
+    assert kind(conv(kernel=KERNEL.flip(1) + 1), by_columns(stride=2), IMAGES) in UNNAMED
