@@ -159,7 +159,8 @@ def _attention_explained(
         changed.append(("attention-mask-value", "value", (reference.fill, candidate.fill), words))
     if reference.ahead != candidate.ahead and -np.inf == reference.fill == candidate.fill:
         words = f"each step sees up to {candidate.ahead} ahead of it, not up to {reference.ahead}"
-        changed.append(("mask-shift", "steps ahead", (reference.ahead, candidate.ahead), words))
+        shift = candidate.ahead - reference.ahead
+        changed.append(("mask-shift", "shift", (0, shift), words))
     if reference.scale != candidate.scale:
         words = f"scores times {candidate.scale:.6g}, the reference's times {reference.scale:.6g}"
         changed.append(("attention-scale", "scale", (reference.scale, candidate.scale), words))

@@ -183,3 +183,28 @@ def test_a_mask_that_only_the_candidate_has_with_the_product():
 
     cause = cause_of(attention(), candidate, Q, K, V)
     assert (cause.kind, cause.parameters["masked"]) == ("attention-mask-missing", (False, True))
+
+
+def at_once(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def by_hand(scale=5**-0.5, ahead=0):
+    """Causal attention whose steps see so many steps ahead."""
+    hidden = ~torch.ones(6, 6).tril(ahead).bool()
+    return lambda q, k, v: (q @ k.mT * scale).masked_fill(hidden, -1e9).softmax(-1) @ v
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+def test_a_causal_mask_a_step_off_attention_in_one_operation(ahead):
+    models = at_once, by_hand(ahead=ahead)
+    for pair, shift in ((models, ahead), (models[::-1], -ahead)):
+        cause = cause_of(*pair, Q, K, V)
+        assert (cause.kind, cause.confirmed) == ("mask-shift", True)
+        assert cause.parameters == {"shift": (0, shift)}
+
+
+def test_a_scale_of_more_than_a_head_beside_attention_in_one_operation():
+    cause = cause_of(at_once, by_hand(scale=1 / 3), Q, K, V)
+    assert (cause.kind, cause.confirmed) == ("attention-scale", True)
+    assert cause.parameters["scale"] == pytest.approx((5**-0.5, 1 / 3))
