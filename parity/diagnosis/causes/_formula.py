@@ -17,7 +17,7 @@ from parity.operations import FILLED, WORDS
 from parity.products import Product
 from parity.tape import Array, Op
 
-_SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)  # how strongly an expression binds
+_TEST, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(6)  # how strongly an expression binds
 _INFIX = {
     "add": ("+", _SUM),
     "bias_add": ("+", _SUM),
@@ -166,8 +166,8 @@ class Formulas:
 
     def _infix(self, op: Op, word: str, first: Formula, second: Formula) -> Formula | None:
         if word in _COMPARED:
-            sides = first.within(_SUM, True), second.within(_SUM, True)
-            return Formula(f"({sides[0]} {_COMPARED[word]} {sides[1]})")
+            sides = first.within(_TEST, True), second.within(_TEST, True)
+            return Formula(f"{sides[0]} {_COMPARED[word]} {sides[1]}", _TEST)
         if word not in _INFIX:
             return None
         sign, binds = _INFIX[word]

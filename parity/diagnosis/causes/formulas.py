@@ -17,7 +17,7 @@ from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import MISFITS, Form, Substituted, alone, close
 from parity.diagnosis.trial import Trial
 from parity.matching.axis_order import Order, orders
-from parity.tape import Array
+from parity.tape import Array, Op
 
 
 @cause("different-formula", tier=LAST)
@@ -45,6 +45,7 @@ def different_formula(case: Case) -> Iterator[Explanation]:
             Substituted(partial(_with_part, case, part, other, order)),
             parameters={"formula": (spelled[0], spelled[1])},
             evidence=tuple(legend),
+            places=(_last(sides(case)[0], part), _last(sides(case)[1], other)),
             unproved=f"the reference has no equal of {numbers}" if numbers else "",
         )
         return
@@ -114,6 +115,16 @@ def _arrays(side: CaseSide) -> dict[int, tuple[int, Array]]:
         value: (len(computing & walk([value])), array)
         for value, array in zip(values, arrays, strict=True)
     }
+
+
+def _last(side: CaseSide, value: int) -> Op | None:
+    """The operation that ends a formula, but for moves; None if it is only read."""
+    inside = {op.index for op in side.view.ops}
+    found = op = side.view.tape.producer(value)
+    while op is not None and op.role == "move" and op.index in inside and op.inputs:
+        found, op = op, side.view.tape.producer(op.inputs[0])
+    last = op if op is not None and op.index in inside else found
+    return last if last is not None and last.index in inside else None
 
 
 def _with_part(
