@@ -299,6 +299,8 @@ class Case:
             read = {value: _like(array, bases[1].array(value)) for value, array in read.items()}
         else:  # the base holds substituted values: all that is not given must run anew
             kept = {leaf.id: leaf.array for leaf in view.leaves if leaf.id not in leaves}
+            if not leaves:  # and so must what reads constants alone
+                kept.update((value, bases[1].array(value)) for value in view.constants)
         return view.tape.replay(precision, {**kept, **read, **leaves}, bases[1], only=indices)
 
     @property

@@ -19,7 +19,7 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.host_decisions import decided_by_the_host
-from parity.diagnosis.joint_repair import Finding, without_effect, without_proof
+from parity.diagnosis.joint_repair import Finding, is_repaired_before, without_effect, without_proof
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import DifferingLeaf, Mismatch, Region, reference_values
@@ -64,7 +64,7 @@ def explained(
     matched, repaired = proofs.matched, proofs.repaired
     kept = without_sorted(matched, repaired, [mismatch for mismatch, _ in faults], proofs.outputs)
     for mismatch, detail in faults:
-        if not any(mismatch is one for one in kept):
+        if not any(mismatch is one for one in kept) or is_repaired_before(proofs, mismatch, kept):
             continue
         here = found.setdefault(sites_of(mismatch), [])
         spent = budget.EXPLANATIONS in budget.current().missed

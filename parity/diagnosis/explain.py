@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -80,10 +80,13 @@ class Closest:
 
     Attributes:
         share: of the residual that it removes, in 0..1.
+        near: what it would be if the user's inputs, and others near them, were all that counts;
+            None where it does not hold on those.
     """
 
     explanation: Explanation
     share: float
+    near: Explained | None = None
 
 
 def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Closest | None:
@@ -100,9 +103,10 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
             return again
     closest: Closest | None = None
     consistent: list[Explained] = []  # reported only where no tier has a proof
+    near: list[Explained] = []  # and these only where they all say one thing
     tiers = itertools.groupby(sorted(causes(), key=lambda one: one.tier), lambda one: one.tier)
     for number, tier in tiers:
-        if number == LAST and consistent:
+        if number == LAST and (consistent or _is_one_kind(near)):
             break
         held: list[Explained] = []
         for one in tier:
@@ -113,13 +117,21 @@ def explain(case: Case, siblings: Iterable[Explained] = ()) -> Explained | Close
                 if isinstance(result, Explained):
                     if where is case or not _is_doubted_by(one, held):
                         held.append(result)
-                elif closest is None or result.share > closest.share:
+                    continue
+                near += [result.near] if result.near is not None else []
+                if closest is None or result.share > closest.share:
                     closest = result if result.share > 0 else closest
         proved = [one for one in held if not one.unproved]
         if proved:
             return _simplest(proved)
         consistent += held
-    return _simplest(consistent) if consistent else closest
+    if consistent or _is_one_kind(near):
+        return _simplest(consistent or near)
+    return closest
+
+
+def _is_one_kind(near: Sequence[Explained]) -> bool:
+    return len({one.explanation.kind for one in near}) == 1
 
 
 def _is_doubted_by(one: RegisteredCause, held: Iterable[Explained]) -> bool:
@@ -216,9 +228,13 @@ def hold(case: Case, proposed: Explanation) -> Explained | Closest:
             if shown and _on_flags(case, proposed) and _is_read(case, proposed):
                 only = proposed.unproved or "it holds for zeros and ones, and not for other numbers"
                 return Explained(proposed, case, after, tried - 1, unproved=only)
+            only = "it holds on your inputs and near them, and not on all that were generated"
+            near = Explained(proposed, case, after, tried - 1, unproved=proposed.unproved or only)
             gap = case.first.gap
             share = 1 - _left(proposed, case.first) / gap if 0 < gap < np.inf else 0.0
-            return Closest(proposed, max(0.0, share) if np.isfinite(share) else 0.0)
+            share = max(0.0, share) if np.isfinite(share) else 0.0
+            is_near = generated and _is_read(case, proposed)
+            return Closest(proposed, share, near if is_near else None)
         after = max(after, left)
         # what is NaN or infinite throughout proves nothing
         shows = trial.gap > 2 * bound and bool(np.isfinite(trial.candidate).any())

@@ -158,6 +158,29 @@ def without_effect(proofs: Proofs, mismatch: Mismatch) -> bool:
     return True
 
 
+def is_repaired_before(proofs: Proofs, mismatch: Mismatch, others: Sequence[Mismatch]) -> bool:
+    """Whether the repair of another place repairs this one too, as it makes a constant of it.
+
+    What no input reaches has no partner among what inputs reach: such a place may be found later.
+    """
+    if mismatch.values is None:
+        return False
+    run, tape, ops = proofs.repaired.side.run, proofs.repaired.side.tape, mismatch.candidate.ops
+    made = {value for op in ops for value in op.outputs}
+    read = {value for op in ops for value in op.inputs if not tape.is_live(value)} - made
+    before = {value for index in tape.graph.ancestors(read) for value in tape.ops[index].outputs}
+    ends = {one.values[1] for one in others if one is not mismatch and one.values}
+    if before.isdisjoint(ends):
+        return False
+    alone, end = run.branch(), mismatch.values[1]
+    try:
+        for op in ops:
+            alone.step(op)
+        return _distance(run.array(end), alone.array(end)) <= SAME
+    except ReplayError:
+        return False
+
+
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
     return [_doubted(one, findings) for one in findings]

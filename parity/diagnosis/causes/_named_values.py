@@ -114,9 +114,17 @@ class NamedValues:
         return True
 
     def _name_constants(self) -> None:
-        """What no input reaches: a number, or one name for equal arrays, however they lie."""
+        """What no input reaches: a number, or one name for equal arrays, however they lie.
+
+        The host of one side may have made what the other side computes of its inputs.
+        """
         given = self._case.first.given
-        found: list[tuple[str, Array]] = []
+        known = [
+            (names[value], array)
+            for side, names in ((self._own, self._names[False]), (self._other, self._names[True]))
+            for value, array in zip(names, side.values(given, names), strict=True)
+        ]
+        live = len(known)
         for side in (self._own, self._other):
             names = self._names[side.is_candidate]
             read = [*_read(side, live=False), *(leaf.id for leaf in side.view.leaves)]
@@ -125,10 +133,12 @@ class NamedValues:
                 if array.size and (array == array.flat[0]).all() and _is_literal(side, value):
                     names[value] = f"{array.flat[0]:.6g}"
                     continue
-                equal = (name for name, one in found if _order([(one, array)]) is not None)
-                names[value] = next(equal, "") or self._new(side, value)
-                self._constants.add(names[value])
-                found.append((names[value], array))
+                equal = (at for at, (_, one) in enumerate(known) if _order([(one, array)]))
+                at = next(equal, len(known))
+                names[value] = known[at][0] if at < len(known) else self._new(side, value)
+                known.append((names[value], array))
+                if at >= live:
+                    self._constants.add(names[value])
 
     # --- what both compute ------------------------------------------------------------------------
 
