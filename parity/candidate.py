@@ -22,6 +22,7 @@ from parity.diagnosis.outputs import in_layout_of_a_cube
 from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.replay_check import PlainRuns
+from parity.diagnosis.steps_of_loops import cut, cuts
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
 from parity.findings import StructuralDifference
@@ -65,6 +66,8 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
+    if judged.verdict.verdict == "diverged":
+        step, judged = step.by_steps(judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
     judged = step.checked(judged)
     phases.begin(f"measuring the layers of {candidate.model}", MEASURING)
@@ -130,6 +133,31 @@ class _Steps:
         begin(f"explaining {model}", EXPLAINING, _EXPLAINING_ONE * len(mismatches))
         explained = self.phases.operations(len(mismatches))
         return self._verdict(matched, repaired, mismatches, explained)
+
+    def by_steps(self, judged: _Judged) -> tuple[_Steps, _Judged]:
+        """The models with what one of them computes at once cut as the other's loops have it."""
+        where = cuts(judged.repaired)
+        if not any(where):
+            return self, judged
+        first, second = (
+            run.made(partial(cut, where=one)) if one else run
+            for run, one in zip(self.plain_runs, where, strict=True)
+        )
+        known = self.reference
+        if where[0]:
+            known = Indexed(first.tape, first.tape.replay("float64"), sharp=known.sharp)
+        pairs, problems = pair_outputs(known.tape, second.tape)
+        runs = first, second
+        step = replace(
+            self,
+            reference=known,
+            candidate=second.tape,
+            plain_runs=runs,
+            pairs=pairs,
+            problems=problems,
+        )
+        again = step.judged(known, planned=False)
+        return (step, again) if again.verdict.verdict == "diverged" else (self, judged)
 
     def _verdict(
         self,

@@ -203,3 +203,9 @@ LAW_ERROR_RATE = 1e-6  # of a comparison of models that are one
 LAW_NEGLIGIBLE = 2.0**-10  # of what is large among values: of this quantile of their sizes
 LAW_LARGE_QUANTILE = 0.99
 LAW_ROUNDING = 1e-9  # of the largest
+
+# --- values cut into steps ------------------------------------------------------------------------
+LEAST_STEP = 4  # elements of a step: of fewer, chance may agree
+LARGEST_CUT = 1 << 20  # elements
+LONGEST_LOOP = 64
+STEPS_CUT = 1024  # in all: each is an operation more

@@ -135,5 +135,5 @@ NEARLY_ONE_STEP = 0.01  # of what steps hold
 
 # --- formulas -------------------------------------------------------------------------------------
 CHARACTERS_OF_A_FORMULA = 160  # a longer one says less than the lines of code
-OPS_OF_A_FORMULA = 24  # of either side, to be tried as what is to be replaced
+OPS_OF_A_FORMULA = 96  # of either side: a loop has as many for each turn
 FORMULAS_TRIED = 48  # as the part of the candidate's that is another
