@@ -122,10 +122,11 @@ class CutCandidates:
         for op in ops:
             check()
             open_ -= {value for value in op.inputs if last_read[value] == op.index}
-            made = [value for value in op.outputs if not self.scene.is_settled(walk, value)]
-            open_ |= {value for value in made if value in last_read}
-            if len(open_) == 1 and open_ == {*made}:
-                yield made[0]
+            differing = [value for value in op.outputs if not self.scene.is_settled(walk, value)]
+            made = {value for value in differing if value in last_read}
+            open_ |= made
+            if len(open_) == 1 and open_ == made:
+                yield from made
 
     @cached_property
     def _swapped(self) -> list[tuple[int, int]]:

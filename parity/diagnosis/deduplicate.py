@@ -98,7 +98,7 @@ def _without_echoes(divergences: list[Divergence]) -> list[Divergence]:
         stays = found[at] if is_weak(divergence) else divergence
         times = found[at].times + divergence.times
         turn = _of_a_turn(found[at], divergence) or _said_twice(merged[at])
-        cause = turn if is_weak(stays) else stays.cause
+        cause = turn or _said_alike(merged[at]) if is_weak(stays) else stays.cause
         found[at] = replace(stays, times=times, cause=cause)
     return found
 
@@ -109,6 +109,16 @@ def _said_twice(weak: Sequence[Divergence]) -> Cause | None:
     kinds = {cause.kind for cause, _ in confirmed}
     said = len(kinds) == 1 and sum(times for _, times in confirmed) > 1
     return confirmed[0][0] if said else None
+
+
+def _said_alike(weak: Sequence[Divergence]) -> Cause | None:
+    """What is said first of one call, where all that is said of it is of one kind, proved or not.
+
+    As where two states have changed places, each of which is read.
+    """
+    causes = [one.cause for one in weak]
+    kinds = {None if cause is None else cause.kind for cause in causes}
+    return causes[0] if len(kinds) == 1 else None
 
 
 def _one_of_turns(divergences: Sequence[Divergence]) -> list[Divergence]:

@@ -53,6 +53,8 @@ class NamedValues:
 
     def differ(self, texts: Sequence[str]) -> bool:
         """Whether formulas differ by more than constants, and than moves of what lies otherwise."""
+        if any(text in self._constants for text in texts):
+            return False  # a value of its own: nothing is said of how it is made
         plain = [self._plain(text) for text in texts]
         if any(_OTHERWISE in text for text in texts):
             plain = [_MOVES.sub("", text) for text in plain]
@@ -63,14 +65,20 @@ class NamedValues:
         return "".join("#" if one in self._constants else one for one in spelled)
 
     def apart(self, texts: Sequence[str]) -> list[str]:
-        """What constants of the candidate's are, where each side has some that the other has not.
+        """What constants are that may differ, and not the formula.
 
-        Then the numbers may be what differs, and not the formula.
+        Where each side has some that the other has not, it is the candidate's; and what either
+        side computes of numbers alone, as the host may have done of its inputs.
         """
         own, other = ({one for one in text if one in self._constants} for text in texts)
-        if not (own - other and other - own):
-            return []
-        return [self._described(name) for name in sorted(other - own)]
+        found = other - own if own - other else set()
+        found |= {name for name in own ^ other if self._is_computed(name)}
+        return [self._described(name) for name in sorted(found)]
+
+    def _is_computed(self, name: str) -> bool:
+        side, value = self._meant[ord(name) - _FIRST]
+        tape = side.view.tape
+        return any(tape.ops[index].role == "compute" for index in tape.graph.ancestors([value]))
 
     def _described(self, name: str) -> str:
         side, value = self._meant[ord(name) - _FIRST]

@@ -46,7 +46,7 @@ def different_formula(case: Case) -> Iterator[Explanation]:
             parameters={"formula": (spelled[0], spelled[1])},
             evidence=tuple(legend),
             places=(_last(sides(case)[0], part), _last(sides(case)[1], other)),
-            unproved=f"the reference has no equal of {numbers}" if numbers else "",
+            unproved=f"only one side has {numbers}" if numbers else "",
         )
         return
 
