@@ -48,6 +48,13 @@ class _Judged:
     repaired: Match
     verdict: Verdict
 
+    @property
+    def unexplained(self) -> tuple[int, int]:
+        """How many divergences have no cause, and how many none that is confirmed."""
+        causes = [one.cause for one in self.verdict.divergences]
+        proved = sum(cause is not None and cause.confirmed for cause in causes)
+        return causes.count(None), len(causes) - proved
+
 
 def compare_candidate(
     reference: Indexed,
@@ -66,7 +73,7 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
-    if judged.verdict.verdict == "diverged":
+    if any(judged.unexplained):
         step, judged = step.by_steps(judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
     judged = step.checked(judged)
@@ -157,7 +164,10 @@ class _Steps:
             problems=problems,
         )
         again = step.judged(known, planned=False)
-        return (step, again) if again.verdict.verdict == "diverged" else (self, judged)
+        if again.verdict.verdict != "diverged" or again.unexplained > judged.unexplained:
+            return self, judged
+        better = again.unexplained < judged.unexplained or judged.unexplained[0] > 0
+        return (step, again) if better else (self, judged)
 
     def _verdict(
         self,
