@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.diagnosis.causes._index_in_words import permutation, sliced
 from parity.diagnosis.causes._limits import CHARACTERS_OF_A_FORMULA
 from parity.diagnosis.causes._sides import CaseSide
 from parity.errors import ReplayError
@@ -49,6 +51,8 @@ _EXCHANGED = {
 _SILENT = frozenset(("cast", "copy", "broadcast", "expand_dims", "squeeze"))
 _JOINING = frozenset(("concatenate", "stack", "pad", "reflect_pad", "replicate_pad", "gather"))
 _UNSAID: tuple[Any, ...] = (None, "", (), [], {}, False)
+_VALUES = re.compile("[0-9]+|[\ue000-\uf8ff]'?")  # numbers, and names until they are letters
+_NAMES = 6  # that are listed, one after another
 _WINDOW = re.compile("stride|pad|dilat|group|^[spd][xyhw]$")  # settings that are 1 or 0 if none
 _HIDDEN = frozenset(
     (
@@ -216,7 +220,7 @@ class Formulas:
     def _called(self, op: Op, value: int, arguments: list[str]) -> Formula:
         said = [f"{name}={_shown(setting)}" for name, setting in self._settings(op)]
         if op.word in _JOINING:
-            arguments = _alike(arguments)
+            arguments = [*_alike(arguments)]
         text = f"{op.word}({', '.join([*arguments, *said])})"
         if len(op.outputs) > 1:
             text += f"[{op.outputs.index(value)}]"
@@ -259,10 +263,10 @@ class Formulas:
             if before == after or _without_ones(before) == _without_ones(after) and not self._moves:
                 return found
             return Formula(f"reshape({found.text}, {_shape(after)})")
-        axes = _permutation(before, index)
+        axes = permutation(before, index)
         if axes is not None:
             return Formula(f"transpose({found.text}, {axes})")
-        part = _sliced(before, index)
+        part = sliced(before, index)
         if part is not None:
             return Formula(f"{found.within(_ATOM)}[{part}]")
         return self._called(op, value, [found.text])
@@ -294,79 +298,23 @@ class Formulas:
         return index if whole else None
 
     def _run(self, source: int, value: int, places: Array) -> Array:
-        (found,) = self._side.values(self._side.case.first.given, (value,), {source: places})
-        return np.rint(found).astype(np.int64)
+        run = self._side.model.run.branch()
+        run.replace(source, places)
+        run.step(self._tape.ops[self._tape.values[value].op])
+        return np.rint(run.array(value)).astype(np.int64)
 
 
-def _alike(arguments: list[str]) -> list[str]:
-    """Arguments of which all are one expression of different values: the first stands for all."""
-    patterns = {re.sub("[0-9]+|[\ue000-\uf8ff]'?", "#", one) for one in arguments}
-    if len(arguments) < 3 or len(patterns) > 1 or patterns == {"#"}:
-        return arguments
-    return [arguments[0], f"... {len(arguments) - 1} more alike"]
+def _alike(arguments: list[str]) -> Iterator[str]:
+    """Arguments; of some in a row that are one expression of different values the first."""
+    for _, run in itertools.groupby(arguments, lambda one: _VALUES.sub("#", one)):
+        first, *others = run
+        few = len(others) < (_NAMES if _VALUES.fullmatch(first) else 2)
+        yield first
+        yield from others if few else [f"... {len(others)} more alike"]
 
 
 def _flat(shape: tuple[int, ...]) -> Array:
     return np.arange(math.prod(shape)).reshape(shape)
-
-
-def _permutation(shape: tuple[int, ...], index: Array) -> tuple[int, ...] | None:
-    """The axes by which an index permutes an array of a shape."""
-    if sorted(shape) != sorted(index.shape):
-        return None
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    found: list[int] = []
-    for axis, length in enumerate(index.shape):
-        step = int(np.take(index, 1, axis).flat[0]) if length > 1 else None
-        fits = [
-            own
-            for own in range(len(shape))
-            if own not in found and shape[own] == length and step in (None, strides[own])
-        ]
-        if not fits:
-            return None
-        found.append(fits[0])
-    places = np.arange(math.prod(shape)).reshape(shape)
-    return tuple(found) if np.array_equal(places.transpose(found), index) else None
-
-
-def _sliced(shape: tuple[int, ...], index: Array) -> str | None:
-    """An index as slices along the axes of an array of a shape."""
-    if not shape:
-        return None
-    places = np.unravel_index(index, shape)
-    chosen = [_distinct(one) for one in places]
-    grid = np.ravel_multi_index(np.ix_(*chosen), shape)
-    if grid.size != index.size or not np.array_equal(grid.ravel(), index.ravel()):
-        return None
-    ranges = [_range(along, length) for along, length in zip(chosen, shape, strict=True)]
-    if None in ranges:
-        return None
-    while ranges and ranges[-1] == ":":
-        ranges.pop()
-    return ", ".join(map(str, ranges))
-
-
-def _distinct(places: Array) -> Array:
-    """The different entries, in the order in which they come first."""
-    _, first = np.unique(places, return_index=True)
-    found: Array = places.ravel()[np.sort(first)]
-    return found
-
-
-def _range(along: Array, length: int) -> str | None:
-    """Places along an axis as Python writes them."""
-    if along.size == 1:
-        return ":" if length == 1 else str(int(along[0]))
-    step = int(along[1] - along[0])
-    if not np.all(np.diff(along) == step):
-        return None
-    first, last = int(along[0]), int(along[-1])
-    if step > 0:
-        start, stop = str(first or ""), "" if last + step >= length else str(last + 1)
-    else:
-        start, stop = "" if first == length - 1 else str(first), "" if last == 0 else str(last - 1)
-    return f"{start}:{stop}" + ("" if step == 1 else f":{step}")
 
 
 def _without_ones(shape: tuple[int, ...]) -> list[int]:

@@ -16,6 +16,7 @@ from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.tape import Array
 
+_FEW = 6  # numbers of a constant
 _OTHERWISE = "'"  # what lies otherwise in the candidate
 _MOVES = re.compile(r"\b(reshape|transpose|broadcast)\b|(, )?\([\d, ]+\)|[()]")
 _FIRST = 0xE000  # characters that no formula has: each stands for a value until it gets a letter
@@ -83,7 +84,10 @@ class NamedValues:
     def _described(self, name: str) -> str:
         side, value = self._meant[ord(name) - _FIRST]
         tape = side.view.tape
-        return f"{named(tape, value)}, {shape_text(tape.values[value].shape)}"
+        said = f"{named(tape, value)}, {shape_text(tape.values[value].shape)}"
+        if tape.values[tape.before_moves(value)].kind == "constant":  # it has no name to look for
+            said += f", of {_contents(side.model.run.array(value))}"
+        return said
 
     def _new(self, side: CaseSide, value: int) -> str:
         self._meant.append((side, value))
@@ -164,6 +168,13 @@ class NamedValues:
             if order is not None:
                 name = self._names[False][value] = self._new(self._other, other)
                 self._names[True][other] = name + _OTHERWISE * _turns(order)
+
+
+def _contents(array: Array) -> str:
+    """The numbers that an array holds if they are few, or its first ones."""
+    numbers = list(dict.fromkeys(array.ravel().tolist()))
+    few = numbers if len(numbers) <= _FEW else array.ravel()[:_FEW].tolist()
+    return ", ".join(f"{one:.6g}" for one in few) + ", ..." * (len(numbers) > _FEW)
 
 
 def _is_literal(side: CaseSide, value: int) -> bool:

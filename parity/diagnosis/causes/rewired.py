@@ -223,12 +223,12 @@ def op_order(case: Case) -> Iterator[Explanation]:
         if last is None or side.view.end not in last.outputs:
             continue
         before = _made_before(side, last)
-        if before is None or not _all_alike(side, last, before):
+        entering = () if before is None else _alike(side, last, before)
+        if before is None or not entering:
             continue
         places = ("last", "first") if not side.is_candidate else ("first", "last")
         was = "after" if not side.is_candidate else "before"
         now = "before" if not side.is_candidate else "after"
-        entering = tuple(value for value in side.entering if value not in last.inputs)
         alone = ((value,) for value in entering if len(entering) > 1)
         for values in (entering, *itertools.islice(alone, SOURCES_TRIED)):
             yield side.changed(
@@ -246,17 +246,17 @@ def _made_before(side: CaseSide, op: Op) -> int | None:
     """What an operation that works element by element takes of what is computed before it."""
     tape, inside = side.view.tape, {value for one in side.view.ops for value in one.outputs}
     made = [value for value in op.inputs if value in inside and tape.is_live(value)]
-    if len(made) != 1 or len(op.outputs) != 1 or op.word in PRODUCTS | CONVOLUTIONS:
+    if len(made) != 1 or op.outputs[0] != side.view.end or op.word in PRODUCTS | CONVOLUTIONS:
         return None
     alike = tape.values[made[0]].shape == tape.values[op.outputs[0]].shape
     return made[0] if alike else None
 
 
-def _all_alike(side: CaseSide, last: Op, before: int) -> bool:
-    """Whether all that enters has the shape of what is computed: kernels need not take others."""
+def _alike(side: CaseSide, last: Op, before: int) -> tuple[int, ...]:
+    """What enters in the shape of what is computed: kernels need not take others."""
     values = side.view.tape.values
-    entering = [value for value in side.entering if value not in last.inputs]
-    return all(values[value].shape == values[before].shape for value in entering)
+    entering = (value for value in side.entering if value not in last.inputs)
+    return tuple(one for one in entering if values[one].shape == values[before].shape)
 
 
 def _applied_first(
@@ -264,7 +264,7 @@ def _applied_first(
 ) -> Array:
     """What a region gives whose last operation is applied to its inputs instead."""
     applied = {
-        value: side.values(trial.given, last.outputs, {before: array})[0]
+        value: side.values(trial.given, last.outputs[:1], {before: array})[0]
         for value, array in zip(values, side.values(trial.given, values), strict=True)
     }
     (found,) = side.values(trial.given, (before,), applied)
