@@ -35,6 +35,7 @@ OPTIONS = {
 LOCATING = 0.4
 SORTING = 0.5
 EXPLAINING = 0.75
+AGAIN = 0.2  # until when what was done so far is begun anew
 LEAST = 0.15  # that the first place is looked for, however late it is
 
 PLACES = "further places where the models diverge"
@@ -86,6 +87,11 @@ class Budget:
     @property
     def seconds_left(self) -> float:
         return self.seconds - self.elapsed
+
+    @property
+    def has_time_again(self) -> bool:
+        """Whether all that was done so far may be done once more."""
+        return not self.missed and self.elapsed < AGAIN * self.seconds
 
     @property
     def all_places(self) -> bool:

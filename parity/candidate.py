@@ -73,7 +73,7 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
-    if any(judged.unexplained):
+    if any(judged.unexplained) and budget.current().has_time_again:
         step, judged = step.by_steps(judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
     judged = step.checked(judged)
@@ -163,11 +163,14 @@ class _Steps:
             pairs=pairs,
             problems=problems,
         )
+        missed = budget.current().missed.copy()
         again = step.judged(known, planned=False)
-        if again.verdict.verdict != "diverged" or again.unexplained > judged.unexplained:
-            return self, judged
-        better = again.unexplained < judged.unexplained or judged.unexplained[0] > 0
-        return (step, again) if better else (self, judged)
+        better = again.unexplained < judged.unexplained
+        as_well = again.unexplained == judged.unexplained and judged.unexplained[0] > 0
+        if again.verdict.verdict == "diverged" and (better or as_well):
+            return step, again
+        budget.current().missed = missed
+        return self, judged
 
     def _verdict(
         self,

@@ -20,6 +20,8 @@ from numpy.lib.stride_tricks import as_strided
 from parity.tape import Array, Op, Tape
 from parity.weights.tensors import Tensor
 
+_INGREDIENTS = 8  # of a weight at most
+
 
 class Addresses:
     """The elements of a model's tensors, numbered from 1 through all tensors; 0 is none of them.
@@ -63,15 +65,22 @@ class Addresses:
         Returns:
             Arrays of addresses of the value's shape, by the operations on the way: "" for a tensor
             that is only moved, `add` and `add multiply` for the two of `mean + deviation * scale`.
+            Nothing where they are many: what a network makes of numbers of its own is no weight.
         """
+        return self._ingredients(value, {})
+
+    def _ingredients(self, value: int, known: dict[int, dict[str, Array]]) -> dict[str, Array]:
+        """The same, with those of the values that were asked for on the way."""
         if value in self.leaves:
             return {"": self.own(self.leaves[value])}
         op = self.tape.producer(value) if self.tape else None
         if op is None or self.tape is None or not op.static:
             return {}
-        found: dict[str, Array] = {}
+        if value in known:
+            return known[value]
+        found = known[value] = {}
         for n, one in enumerate(op.inputs):
-            for path, own in self.ingredients(one).items():
+            for path, own in self._ingredients(one, known).items():
                 if op.role == "move":
                     labels = [own if k == n else None for k in range(len(op.inputs))]
                     moved = move(self.tape, op, labels)
@@ -80,6 +89,8 @@ class Addresses:
                         found[path] = np.maximum(found[path], own) if path in found else own
                 elif own.shape == self.tape.values[value].shape:
                     found.setdefault(f"{_word(op, n)} {path}".strip(), own)
+        if len(found) > _INGREDIENTS:
+            found.clear()
         return found
 
     def read(self) -> set[str]:

@@ -25,6 +25,7 @@ from parity.weights.writing import write
 
 _FAR = 0.05  # of an output's size: far more than rounding leaves of any model but a chaotic one
 _NEAR = 1e-4  # what rounding leaves, and no wrong weights
+_BRIEFLY = 0.1  # seconds for what differs, of ways after the first
 
 
 def in_inference(models: tuple[Model, Model]) -> tuple[Model, Model]:
@@ -57,30 +58,54 @@ class Trial:
         """
         first: Pairing | None = None
         report: Report | None = None  # of the first
+        later: list[Pairing] = []  # whose outputs are neither near nor far: of a chaotic model
         apart = self._outputs_apart()
-        for way in ways:
-            other_epsilons(*self.sides, way, self.adapt)
-            write(*self.sides, way)
-            gap = apart()
-            if gap is None or gap <= _FAR:
+
+        def agrees(way: Pairing, gap: float | None) -> Report | None:
+            nonlocal report
+            found = self._compared(way, None if way is first else _BRIEFLY)
+            if way is first:
+                report = found
+            elif found.verdict == "unverified":  # for want of time, it may be
                 found = self._compared(way)
-                same = gap is not None and gap <= _NEAR and not way.left[1]
-                if found.verdict == "parity" or found.verdict == "unverified" and same:
-                    return found, way
-                report = found if first is None else report
+            same = gap is not None and gap <= _NEAR and not way.left[1]
+            agree = found.verdict == "parity" or found.verdict == "unverified" and same
+            return found if agree else None
+
+        for way in ways:
             first = first or way
+            self._write(way)
+            gap = apart()
+            if gap is not None and _NEAR < gap <= _FAR:
+                later.append(way)
+            elif gap is None or gap <= _NEAR:
+                found = agrees(way, gap)
+                if found is not None:
+                    return found, way
+            put_back()
+        for way in later:
+            self._write(way)
+            found = agrees(way, None)
+            if found is not None:
+                return found, way
             put_back()
         assert first is not None
         if report is None:  # why they diverge is asked only where no way leads to agreement
-            write(*self.sides, first)
+            self._write(first)
             report = self._compared(first)
             if report.verdict != "parity":
                 put_back()
         return report, first
 
-    def _compared(self, way: Pairing) -> Report:
+    def _write(self, way: Pairing) -> None:
+        other_epsilons(*self.sides, way, self.adapt)
+        write(*self.sides, way)
+
+    def _compared(self, way: Pairing, seconds: float | None = None) -> Report:
+        """The comparison; of `seconds`, where nobody reads why the two diverge."""
         with noted_only() as notes:
-            report = after_a_transfer(compare(*self.models, inputs=self.inputs))
+            found = compare(*self.models, inputs=self.inputs, seconds=seconds)
+            report = after_a_transfer(found)
         way.notes += notes if report.verdict == "parity" else []
         return report
 

@@ -55,6 +55,7 @@ OPS_OF_A_STEP = 40  # of a recurrent layer; more are several steps
 RESETS_TRIED = 8  # values that may be a GRU's reset
 STEPS_PUT_FIRST = 32  # one after another: each costs a run
 STATES_REVERSED = 24  # values that may be states
+OPS_RUN_ALONE = 20_000  # to see whether each step starts from zero
 OPS_OF_A_LONG_LOOP = 150  # in which only the usual is tried
 NEWTON_STEPS = 12  # the shift of a bias is found in three or four
 NUMBERS_OF_STATES = 1 << 20  # of a layer that is computed in NumPy

@@ -30,6 +30,7 @@ from parity.diagnosis.causes._gates import (
 )
 from parity.diagnosis.causes._limits import (
     NEWTON_STEPS,
+    OPS_RUN_ALONE,
     STATES_REVERSED,
     STEPS_PUT_FIRST,
 )
@@ -337,18 +338,24 @@ def _alone(side: CaseSide, sequence: StepSequence) -> Iterator[Predict]:
     """Ways to have every step's state as if it were the first: of all steps, or of the last."""
     first, steps = side.case.first, sequence.steps
     ends, wanted = (0, steps - 1), sides(side.case)[not side.is_candidate].end(first)
+    # a long loop is a slow one
+    tries = iter(range(max(STATES_REVERSED, OPS_RUN_ALONE // len(side.view.ops))))
+
+    def fits(value: int, array: Array) -> bool:
+        left = next(tries, None) is not None
+        return left and close(side.run(first.given, {value: array}), wanted)
+
     if steps <= STEPS_PUT_FIRST:
         states = list(_all_states(side.view, steps))[:STATES_REVERSED]
         runs = _put_first(side, sequence, [value for value, _ in states], first)
         for (at, (value, back)), place in itertools.product(enumerate(states), ends):
-            alone = _stacked([run[at] for run in runs], place, back)
-            if close(side.run(first.given, {value: alone}), wanted):
+            if fits(value, _stacked([run[at] for run in runs], place, back)):
                 yield partial(_all_alone, side, sequence, (value, back), place)
     for step, target in itertools.product(ends, (side.view.end, *_last_states(side.view))):
         like = list(_made_alike(side.view, target))[:STATES_REVERSED]
         given = sequence.rolled(first, steps - 1 - 2 * step)
         for source, array in zip(like, side.values(given, like), strict=True):
-            if close(side.run(first.given, {target: array}), wanted):
+            if fits(target, array):
                 yield partial(_last_alone, side, sequence, (source, target), step)
 
 
