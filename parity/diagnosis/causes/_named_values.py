@@ -77,8 +77,12 @@ class NamedValues:
         return [self._described(name) for name in sorted(found)]
 
     def _is_computed(self, name: str) -> bool:
+        """Whether numbers were made by the program, or by the host, which gave them no name."""
         side, value = self._meant[ord(name) - _FIRST]
         tape = side.view.tape
+        of = tape.values[tape.before_moves(value)]
+        if of.kind == "constant" and not of.name and of.size > _FEW:
+            return True
         return any(tape.ops[index].role == "compute" for index in tape.graph.ancestors([value]))
 
     def _described(self, name: str) -> str:
