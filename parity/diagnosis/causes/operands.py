@@ -17,6 +17,7 @@ from parity.diagnosis.causes._substitution import Form, Substituted, varies
 from parity.diagnosis.causes._weights import bag, same
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
+from parity.errors import ReplayError
 from parity.matching.axis_order import orders
 from parity.tape import Array, Op
 
@@ -96,7 +97,10 @@ def _with(
     (array,) = side.values(trial.given, (value,))
     (operand,) = other.values(trial.given, (read,))
     if operand.size == array.size and operand.shape != array.shape:
-        operand = next(order.apply(operand) for order in orders(operand.shape, array.shape))
+        order = next(orders(operand.shape, array.shape), None)
+        if order is None:
+            raise ReplayError(f"{operand.shape} does not lie as {array.shape}")
+        operand = order.apply(operand)
     made = _FORMS[word](array, operand)
     if made.shape != array.shape:
         raise ValueError(f"{operand.shape} makes {made.shape} of {array.shape}")

@@ -205,7 +205,10 @@ def constant_of_another_step(case: Case) -> Iterator[Explanation]:
         for far, word in ((-1, "before"), (1, "after")):
             if not 0 <= at + far < len(steps):
                 continue
-            other = steps[at + far].inputs[slot]
+            inputs = steps[at + far].inputs
+            if slot >= len(inputs):
+                continue  # another operation of the line
+            other = inputs[slot]
             array = run.array(other)
             if tape.is_live(other) or array.shape != run.array(value).shape or not varies(array):
                 continue
