@@ -17,6 +17,8 @@ from itertools import islice, permutations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from parity.architecture.align import align
 from parity.errors import UsageError
 from parity.safe_json import parsed
@@ -120,6 +122,13 @@ def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterat
     first = next(ways)
     yield first
     yield from ways
+    joined = _joined(source, target, first.left)
+    if joined:
+        found = Pairing([*first.pairs, *joined], first.steps)
+        finish(source, target, found)
+        names = ", ".join(dict.fromkeys(pair.source_names[0] for pair in joined))
+        found.notes.append(f"{names}: their rows one after another, in the order that they have")
+        yield found
     others = _alone(target, first.left[1])
     orders = []
     for size, one in _alone(source, first.left[0]).items():
@@ -138,6 +147,36 @@ def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterat
             for pair in pairs
         ]
         yield found
+
+
+def _joined(source: Side, target: Side, left: tuple[list[str], list[str]]) -> list[Pair]:
+    """Tables that the other model holds as one, their rows one after another in their order.
+
+    As the embeddings of several features in one table.
+    """
+    sides = source, target
+    free = [
+        [one for one in side.tensors if one.name in names and one.is_floating and one.shape]
+        for side, names in zip(sides, left, strict=True)
+    ]
+    pairs = []
+    for whole, parts in ((1, 0), (0, 1)):
+        for one in free[whole]:
+            rows = [two for two in free[parts] if two.shape[1:] == one.shape[1:]]
+            if len(rows) < 2 or sum(two.shape[0] for two in rows) != one.shape[0]:
+                continue
+            ends = np.cumsum([two.shape[0] for two in rows])
+            cut = np.split(_addresses(sides[whole], one), ends[:-1])
+            for own, two in zip(cut, rows, strict=True):
+                both = [own, _addresses(sides[parts], two)][:: 1 if whole == 0 else -1]
+                halves = [Part(-1, "rows", terms(addresses)) for addresses in both]
+                names = [(one.name,), (two.name,)][:: 1 if whole == 0 else -1]
+                pairs.append(Pair("rows", halves[0], halves[1], names[0], names[1]))
+    return pairs
+
+
+def _addresses(side: Side, tensor: Tensor) -> Array:
+    return side.own(side.numbers[tensor.name])
 
 
 def _alone(stored: Addresses, names: Sequence[str]) -> dict[int, Tensor]:
