@@ -12,6 +12,7 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice, permutations, product
 from pathlib import Path
@@ -24,7 +25,7 @@ from parity.errors import UsageError
 from parity.safe_json import parsed
 from parity.tape import Array
 from parity.weights.element_index import Addresses
-from parity.weights.operands import NEUTRAL, Part
+from parity.weights.operands import NEUTRAL, Part, rearranged
 from parity.weights.pairing import MOST_TRIES, Pair, Pairing, Side, finish
 from parity.weights.standalone_parameters import terms
 from parity.weights.tensors import Tensor, varied
@@ -129,6 +130,7 @@ def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterat
         names = ", ".join(dict.fromkeys(pair.source_names[0] for pair in joined))
         found.notes.append(f"{names}: their rows one after another, in the order that they have")
         yield found
+    yield from _squares_turned(source, target, first)
     others = _alone(target, first.left[1])
     orders = []
     for size, one in _alone(source, first.left[0]).items():
@@ -147,6 +149,38 @@ def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterat
             for pair in pairs
         ]
         yield found
+
+
+def _squares_turned(source: Side, target: Side, first: Pairing) -> Iterator[Pairing]:
+    """A pairing of all tensors with square kernels transposed, each by itself and all together.
+
+    Of `x @ W @ y.T` it cannot be seen which of the axes is whose, where both are as long.
+    """
+    if first.left[1]:
+        return
+    squares = [pair for pair in first.pairs if pair.source is not None and _is_open_square(pair)]
+    few = squares[:_FEW_TRIES]
+    alone = [[pair] for pair in few]
+    for turned in (alone if len(few) == 1 else [*alone, squares]) if few else ():
+        pairs = [_turned(pair) if pair in turned else pair for pair in first.pairs]
+        found = Pairing(pairs, first.steps)
+        finish(source, target, found)
+        names = ", ".join(pair.target_names[0] for pair in turned)
+        found.notes.append(f"{names}: transposed; without that the two do not agree")
+        yield found
+
+
+def _is_open_square(pair: Pair) -> bool:
+    """Whether it is a square kernel of which it is not known whose its axes are."""
+    shape = pair.target.shape
+    return not pair.followed and len(shape) == 2 and shape[0] == shape[1] > 1
+
+
+def _turned(pair: Pair) -> Pair:
+    assert pair.source is not None
+    return replace(
+        pair, source=replace(pair.source, find=rearranged(pair.source.find, np.transpose))
+    )
 
 
 def _joined(source: Side, target: Side, left: tuple[list[str], list[str]]) -> list[Pair]:
