@@ -30,6 +30,9 @@ class LeafDifference:
         return f"{self.candidate} {how.format(self.reference)}"
 
 
+FORMULA = "different-formula"  # the kind that says what is computed, and not what is wrong
+
+
 @dataclass(frozen=True)
 class Cause:
     """Why two models diverge, with its proof.
@@ -137,6 +140,11 @@ class Divergence:
     times: int = 1
     places: tuple[tuple[Site, Site], ...] = ()
     capture: Capture | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a cause says what is wrong: two formulas can be stated of all that differs."""
+        return self.cause is not None and self.cause.kind != FORMULA
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parity.diagnosis.causes import causes
-from parity.findings import Cause, Divergence
+from parity.findings import FORMULA, Cause, Divergence
 from parity.tape import Site
 
 Place = tuple[str, str]
 
 # One line is wrong in one way: what a cause that explains it more often leaves to another.
 OF_FEWER = "at the same line another cause explains as much or more"
-FORMULA = "different-formula"  # the kind that says only what is computed
 _WIRED = {"branch-missing", FORMULA, "op-extra", "op-missing", "wrong-source"}
 OF_ONE_STEP = "at most other steps of the same line something else is wrong"
 

@@ -170,7 +170,7 @@ def one_in_law(
         return ""
     if _is_of_another_law(matched, repaired, outputs, mismatches):
         return ""
-    if any(one.cause is not None and one.cause.confirmed for one in divergences):
+    if any(one.is_named and one.cause and one.cause.confirmed for one in divergences):
         return ""
     # elements of their own size may differ where outputs as a whole agree
     differing = [pair for pair in outputs if not output_matches(matched, pair)] or outputs

@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.deduplicate import FORMULA, OF_FEWER, OF_ONE_STEP, is_weak
+from parity.diagnosis.deduplicate import OF_FEWER, OF_ONE_STEP, is_weak
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
-from parity.findings import Cause, Divergence
+from parity.findings import FORMULA, Cause, Divergence
 from parity.matching.limits import SAME
 from parity.numerics.difference import residual
 from parity.numerics.limits import SENTINEL, U32

@@ -130,7 +130,12 @@ class SortedMismatches:
     def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
         """Whether nothing explains them, and on the given inputs they are within rounding."""
         return all(
-            one.cause is None and (one.reference, one.candidate) in self.elsewhere
+            not one.is_named
+            and any(
+                reference in (one.reference, *one.reference_region)
+                and candidate in (one.candidate, *one.candidate_region)
+                for reference, candidate in self.elsewhere
+            )
             for one in divergences
         )
 

@@ -147,7 +147,7 @@ def _without_doubtful(
         unverified.append(one)
         found.rename("divergence", "unpaired-random")
         divergences = []
-    unknown = not any(one.cause for one in divergences) and not matched.drawing.reference
+    unknown = not any(one.is_named for one in divergences) and not matched.drawing.reference
     if divergences and unknown and no_more_than_constants(matched, outputs):
         unverified += [_unexplained(one) for one in divergences]
         found.rename("divergence", "rounding")

@@ -24,8 +24,9 @@ def centres_not_weighed(random: np.random.Generator) -> Pair:
 
     def reference(x: tf.Tensor) -> tf.Tensor:
         near = tf.nn.softmax(assign.in_tf(x))
-        mass = tf.reduce_sum(near, 1)[..., None]  # centres-not-weighed: reference
-        apart = tf.einsum("bnk,bnd->bkd", near, x) - mass * centre
+        mass = tf.reduce_sum(near, 1)[..., None]
+        summed = tf.einsum("bnk,bnd->bkd", near, x)
+        apart = summed - mass * centre  # centres-not-weighed: reference
         return out.in_tf(tf.reshape(apart, (len(x), -1)))
 
     def candidate(x: torch.Tensor) -> torch.Tensor:
@@ -53,8 +54,8 @@ def scores_normalised(random: np.random.Generator) -> Pair:
 
     def candidate(x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
         score = second.in_torch(torch.tanh(first.in_torch(x)))
-        known = torch.where(there > 0, score, -1e9)  # scores-normalised: candidate
-        score = torch.softmax(known, 1)
+        known = torch.where(there > 0, score, -1e9)
+        score = torch.softmax(known, 1)  # scores-normalised: candidate
         return out.in_torch((score * x).sum(1))
 
     x = normal(random, batch, steps, width)
