@@ -94,7 +94,7 @@ def in_reference_layout(
         return in_layout_of_a_cube(found, pair, candidate)
     if candidate.ndim != len(shape) or candidate.ndim < 4:
         return None
-    for way in _WAYS:
+    for way in _WAYS if candidate.ndim == 4 else (*_WAYS, *_WAYS_OF_FILMS):
         moved = np.moveaxis(candidate, *way)
         if moved.shape == shape and are_images(found, pair):
             return moved
@@ -102,6 +102,7 @@ def in_reference_layout(
 
 
 _WAYS = (1, -1), (-1, 1)
+_WAYS_OF_FILMS = (2, -1), (-1, 2)  # whose frames come before the channels
 
 
 def laid_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import tensorflow as tf
 import torch
 from torch.nn.functional import conv2d, pad
 
@@ -114,3 +115,28 @@ def test_an_axis_of_one_that_was_moved_is_a_difference_where_images_lie_alike() 
         *(parity.wrap(one, framework="torch") for one in models), inputs=X[:, :1]
     )
     assert report.verdict == "diverged"
+
+
+def test_films_have_their_channels_in_either_place() -> None:
+    """What is added to each frame: the frames come before the channels, or the rows."""
+    frames = draw.standard_normal((2, 5, 1, 8, 9)).astype("f")
+    kernel = KERNEL[:1, :1]
+
+    def films(x: torch.Tensor) -> torch.Tensor:
+        steps = [x[:, step] for step in range(5)]
+        return torch.stack([torch.tanh(one + conv2d(one, kernel, padding=1)) for one in steps], 1)
+
+    def films_last(x: tf.Tensor) -> tf.Tensor:
+        steps, own = [x[:, step] for step in range(5)], kernel.permute(2, 3, 1, 0).numpy()
+        return tf.stack([tf.tanh(one + tf.nn.conv2d(one, own, 1, "SAME")) for one in steps], 1)
+
+    def of(other: Callable[[tf.Tensor], tf.Tensor]) -> str:
+        there = np.ascontiguousarray(frames.transpose(0, 1, 3, 4, 2))
+        return parity.compare(
+            parity.wrap(films, framework="torch", inputs=frames),
+            parity.wrap(other, framework="tensorflow", inputs=there),
+        ).verdict
+
+    assert of(films_last) == "parity"
+    assert of(lambda x: tf.reverse(films_last(x), [2])) == "diverged"
+    assert of(lambda x: tf.transpose(films_last(x), (0, 1, 3, 2, 4))) == "diverged"

@@ -47,7 +47,9 @@ def read_backwards(case: Case) -> Iterator[Explanation]:
     for value in itertools.islice(_weighted(reference), OPERANDS_LAID):
         for axis, length in enumerate(tape.values[value].shape):
             predict = partial(_reversed, case, value, axis)
-            if length >= STEPS_REVERSED and not _only_turns(case, predict):
+            if length < STEPS_REVERSED or _is_one_step(case, value, axis):
+                continue
+            if not _only_turns(case, predict):
                 yield Explanation(
                     "direction",
                     f"{named(tape, value)} is read from its other end along axis {axis}, or what "
@@ -56,6 +58,20 @@ def read_backwards(case: Case) -> Iterator[Explanation]:
                     parameters={"direction": ("forwards", "backwards")},
                     unproved=twins(case),
                 )
+
+
+def _is_one_step(case: Case, value: int, axis: int) -> bool:
+    """Whether all that a region does with a value is to take one of its steps."""
+    tape = case.reference.tape
+    size, moved, read = tape.values[value].size, {value}, set[int]()
+    for op in case.reference.ops:
+        taken = moved.intersection(op.inputs)
+        if op.role == "move" and taken:
+            moved.update(op.outputs)
+        elif taken:
+            read |= taken
+    length = tape.values[value].shape[axis]
+    return bool(read) and all(tape.values[one].size * length <= size for one in read)
 
 
 def _weighted(side: CaseSide) -> Iterator[int]:
