@@ -25,6 +25,7 @@ from parity.weights.writing import write
 
 _FAR = 0.05  # of an output's size: far more than rounding leaves of any model but a chaotic one
 _NEAR = 1e-4  # what rounding leaves, and no wrong weights
+_MORE = 12  # ways that are tried after one that leaves something over
 _BRIEFLY = 0.1  # seconds for what differs, of ways after the first
 
 
@@ -58,6 +59,7 @@ class Trial:
         """
         first: Pairing | None = None
         report: Report | None = None  # of the first
+        more = _MORE
         later: list[Pairing] = []  # whose outputs are neither near nor far: of a chaotic model
         apart = self._outputs_apart()
 
@@ -72,7 +74,10 @@ class Trial:
             agree = found.verdict == "parity" or found.verdict == "unverified" and same
             return found if agree else None
 
+        agreeing: tuple[Report, Pairing] | None = None  # that leaves tensors of both over
         for way in ways:
+            if agreeing is not None and (more := more - 1) < 0:
+                break
             first = first or way
             self._write(way)
             gap = apart()
@@ -80,9 +85,14 @@ class Trial:
                 later.append(way)
             elif gap is None or gap <= _NEAR:
                 found = agrees(way, gap)
-                if found is not None:
+                if found is not None and not all(way.left):
                     return found, way
+                if agreeing is None and found is not None:
+                    agreeing = found, way
             put_back()
+        if agreeing is not None:
+            self._write(agreeing[1])
+            return agreeing
         for way in later:
             self._write(way)
             found = agrees(way, None)
