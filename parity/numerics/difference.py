@@ -163,6 +163,8 @@ def mask_sentinels(array: Array) -> Array:
         if float(low) < limits.SENTINEL_SPREAD * float(high):
             return array
         rest = np.abs(array[(array != 0) & np.isfinite(array) & ~large])
+        if not rest.size and (array == 0).any():
+            rest = np.zeros(1)  # logits of an input of zeros
         if not rest.size or high - low > 2 * rest.max() - limits.SWALLOWED * low:
             return array
         if -high < limits.LARGE_RATIO * float(np.median(rest)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -69,3 +70,16 @@ def test_a_mask_in_any_form_is_named_where_it_is_missing(masked) -> None:
 
     report = compare(model(masked), model(lambda scores: scores))
     assert kinds(report) == ["attention-mask-missing"]
+
+
+@pytest.mark.parametrize("hidden", [-1e9, torch.finfo(torch.float32).min])
+def test_logits_of_zeros_are_masked_by_any_large_constant(hidden) -> None:
+    """An input of zeros shows nothing else: no difference, and no proof either."""
+    allowed = torch.tensor([True, False, True, True, False, True])
+
+    def masked(value: float):  # type: ignore[no-untyped-def]
+        return lambda x: (x @ FIRST).masked_fill(~allowed, value)
+
+    report = compare(masked(-torch.inf), masked(hidden), inputs=np.zeros((5, 7), "f"))
+    assert report.verdict == "unverified" and not report.divergences
+    assert compare(masked(0.5), masked(hidden), inputs=np.zeros((5, 7), "f")).verdict == "diverged"
