@@ -253,7 +253,7 @@ def _made_before(side: CaseSide, op: Op) -> int | None:
 
 
 def _alike(side: CaseSide, last: Op, before: int) -> tuple[int, ...]:
-    """What enters in the shape of what is computed: kernels need not take others."""
+    """What is read in the shape of what is computed: kernels need not take others."""
     values = side.view.tape.values
     entering = (value for value in side.entering if value not in last.inputs)
     return tuple(one for one in entering if values[one].shape == values[before].shape)
