@@ -8,6 +8,8 @@ from typing import Any
 
 from benchmarks.strangers.pair import Fault, Pair
 
+FORMULA = "different-formula"  # two formulas are true of whatever differs, and name nothing
+
 RAN = ("parity", "diverged", "unverified")
 
 
@@ -78,7 +80,7 @@ def judged(pair: Pair, said: Mapping[str, Any]) -> Row:
         confirmed=named and first["confirmed"],
         wrong=tuple(
             dict.fromkeys(
-                _stated(one) for one in found if one["cause"] and one["cause"] not in right
+                _stated(one) for one in found if one["cause"] not in ("", FORMULA, *right)
             )
         ),
         place=f"{first['words'][0]} at {first['layers'][0] or first['lines'][0]}",

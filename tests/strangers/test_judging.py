@@ -86,6 +86,12 @@ def test_an_unexplained_divergence_names_nothing(said):
     assert row.cause == "unexplained; later activation-kind (confirmed)"
 
 
+def test_two_formulas_name_nothing_and_are_not_wrong(said):
+    formula = {**said["divergences"][0], "cause": "different-formula"}
+    row = _row({**said, "divergences": [formula]}, FAULT)
+    assert (row.named, row.confirmed, row.wrong) == (False, False, ())
+
+
 def test_a_clean_pair_that_diverges_is_a_false_alarm(said):
     row = _row(said, None)
     assert row.alarm and not row.right and row.wrong
