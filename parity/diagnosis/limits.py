@@ -41,7 +41,6 @@ CONSTANTS_OF_A_CAUSE = 8 * U32  # a few constants baked in float32
 SENSITIVE = 4.0  # times what one float32 rounding of the substituted value changes
 EXPLAINED_AT_A_SITE = 3  # divergences at one pair of sites that are each explained
 RUNS_TO_EXPLAIN = 96  # of a region, as measured: generated inputs, predictions, the proof
-LAST_RESORT = 2  # tier from which a cause is taken only where no other fits
 
 # --- the kind of a mismatch -----------------------------------------------------------------------
 INDEPENDENT_INPUTS = 3  # of a rank test, each with a false-alarm rate of 1 / 20: together 1 / 8000

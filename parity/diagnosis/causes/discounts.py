@@ -75,7 +75,7 @@ def _is_one_step(case: Case, value: int, axis: int) -> bool:
 
 
 def _weighted(side: CaseSide) -> Iterator[int]:
-    """What enters a region and is taken element by element: a kernel has causes of its own."""
+    """What a region reads and takes element by element: a kernel has causes of its own."""
     tape = side.view.tape
     for value in side.entering:
         readers = [op for op in side.view.ops if value in op.inputs]

@@ -16,11 +16,12 @@ from parity.diagnosis.causes._named_values import NamedValues
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import MISFITS, Form, Substituted, alone, close
 from parity.diagnosis.trial import Trial
+from parity.findings import FORMULA
 from parity.matching.axis_order import Order, orders
 from parity.tape import Array, Op
 
 
-@cause("different-formula", tier=LAST)
+@cause(FORMULA, tier=LAST)
 def different_formula(case: Case) -> Iterator[Explanation]:
     """The candidate computes another formula than the reference, and both are short.
 
@@ -39,7 +40,7 @@ def different_formula(case: Case) -> Iterator[Explanation]:
         spelled, legend = names.in_letters(texts)
         numbers = "; ".join(names.apart(texts))
         yield Explanation(
-            "different-formula",
+            FORMULA,
             "another formula is computed than in the reference",
             as_it_is,
             Substituted(partial(_with_part, case, part, other, order)),
@@ -76,19 +77,22 @@ def _parts(case: Case) -> Iterator[tuple[int, int, Order]]:
         for (value, (a, _)), (stands, (b, _)) in itertools.product(own.items(), other.items())
         if (value, stands) != ends
     )
-    tried = 0
-    for _, value, stands in pairs:
-        array, there = own[-value][1], other[-stands][1]
-        if array.size != there.size or array.dtype.kind != there.dtype.kind:
-            continue
-        for order in itertools.islice(orders(array.shape, there.shape), 2):
-            tried += 1
-            if tried > FORMULAS_TRIED:
-                break
-            if _fits(case, -value, -stands, order):
-                yield -value, -stands, order
+    alike = (
+        (-value, -stands, order)
+        for _, value, stands in pairs
+        for order in _orders(own[-value][1], other[-stands][1])
+    )
+    for value, stands, order in itertools.islice(alike, FORMULAS_TRIED):
+        if _fits(case, value, stands, order):
+            yield value, stands, order
     if case.order is not None:
         yield case.reference.end, case.candidate.end, case.order
+
+
+def _orders(array: Array, there: Array) -> Iterator[Order]:
+    """The likeliest orders in which one array may stand for another of its size and kind."""
+    if array.size == there.size and array.dtype.kind == there.dtype.kind:
+        yield from itertools.islice(orders(array.shape, there.shape), 2)
 
 
 def _fits(case: Case, part: int, other: int, order: Order) -> bool:
