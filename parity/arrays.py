@@ -11,6 +11,11 @@ Array = npt.NDArray[Any]
 Axes = int | tuple[int, ...]
 
 
+def varies(array: Array) -> bool:
+    """Whether an array holds more than one number: a constant fits too much."""
+    return array.size > 1 and bool((array != array.flat[0]).any())
+
+
 def softmax(x: Array, axes: Axes = -1) -> Array:
     """exp(x) / sum(exp(x)) over `axes`, in float64; 0 for what is masked."""
     e = np.exp(x - x.max(axis=axes, keepdims=True))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.region import Region
 from parity.diagnosis.view import made_from
 from parity.matching.match import Match, Pair
@@ -191,7 +192,7 @@ def same_value(a: Array, b: Array) -> bool:
     """Whether two arrays are the same value, and not only both zero."""
     if a.shape != b.shape or a.size < 2 or a.flat[0] != b.flat[0]:
         return False
-    return bool(np.array_equal(a, b) and (a != a.flat[0]).any())
+    return bool(np.array_equal(a, b) and varies(a))
 
 
 def _floating(run: Replay, value: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates, root
+from parity.diagnosis.joined_branches import branches
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
@@ -57,7 +58,8 @@ class CutSearch:
             for order in self.ends.orders(a, b):
                 other = self._meet(a, b, order, again=False)
                 if other is not None and self._gain(other[1]) > 2 * gain:
-                    return other
+                    # what cancels further on, as a state's value in an advantage, misled the first
+                    return self._larger_cut(step[0]) or other
         return step
 
     def _gain(self, repaired: Match) -> int:
@@ -70,6 +72,12 @@ class CutSearch:
         What a norm's offset is added to may be computed from its scale: it is no end without it.
         """
         if found.values is None or not any(map(self._passes_more, found.regions, found.values)):
+            return None
+        return self._larger_cut(found)
+
+    def _larger_cut(self, found: Mismatch) -> tuple[Mismatch, Match] | None:
+        """A larger cut after which all outputs agree, and that passes on no more than its end."""
+        if found.values is None:
             return None
         tried = 0
         for a, b in self.ends.candidates()[: limits.CUT_TRIES]:
@@ -158,7 +166,7 @@ class CutSearch:
         )
         regions = or_first_in_loop(self.scene, regions)
         if min(region.computing for region in regions) > 1:
-            first = self._first_of_several(regions, (a, b))
+            first = self._first_branch((a, b)) or self._first_of_several(regions, (a, b))
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
@@ -179,6 +187,19 @@ class CutSearch:
         """How many outputs agree after a repair, and how many values."""
         outputs = sum(output_matches(repaired, pair) for pair in self.scene.differing)
         return outputs, sum(pair.same for pair in repaired.pairs.values())
+
+    def _first_branch(self, ends: tuple[int, int]) -> tuple[Mismatch, Match] | None:
+        """The first of the branches that differ before they are joined, as a query and its keys."""
+        found = branches(self.scene, ends, self.ends.orders)
+        if not found:
+            return None
+        a, b, order, array = min(found, key=lambda one: one.candidate)
+        repaired = self._with(b, array, lambda match, op: True)
+        if repaired is None:
+            return None
+        repaired.pairs[b] = Pair(a, b, order, 0.0)
+        small, gap = self.scene.own_regions(a, b), self._gap(a, b, order)
+        return self.scene.mismatch(small, (a, b), order, gap, reconverges=True), repaired
 
     def _first_of_several(
         self, regions: tuple[Region, Region], ends: tuple[int, int], depth: int = 1

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis import limits
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import Mismatch
@@ -48,7 +49,7 @@ def _constants(proofs: Proofs, mismatch: Mismatch) -> list[Array]:
     tape, run = mismatch.candidate.tape, proofs.repaired.side.run
     leaves = [one for one in mismatch.candidate.leaves() if tape.values[one].kind == "constant"]
     arrays = [run.array(leaf) for leaf in leaves]
-    return [one for one in arrays if one.size > 1 and (one != one.flat[0]).any()]
+    return [one for one in arrays if varies(one)]
 
 
 def _own_inputs(proofs: Proofs, mismatch: Mismatch) -> Mapping[int, Array]:

@@ -204,6 +204,7 @@ LAW_LARGE_QUANTILE = 0.99
 LAW_ROUNDING = 1e-9  # of the largest
 
 # --- values cut into steps ------------------------------------------------------------------------
+SAME_STEP = 1e-5  # between an operation's result for one step and for all at once: rounding
 LEAST_STEP = 4  # elements of a step: of fewer, chance may agree
 LARGEST_CUT = 1 << 20  # elements
 LONGEST_LOOP = 64

@@ -1,28 +1,63 @@
 """Values that one model computes for all steps at once, and the other step by step.
 
 A loop over steps, heads or members gives as many values as it has turns; the other model has one
-value with an axis of them. Neither is the other's partner, so that what lies between two partners
-would be the whole loop. Where the models differ, such a value is cut into the steps and put
-together again: each step then is a value of its own on both sides.
+value with an axis of them, or with one of them and something else (the batch, a layer's units).
+Neither is the other's partner, so that what lies between two partners would be the whole loop.
+Where the models differ, such a value is cut into the steps and put together again: each step then
+is a value of its own on both sides.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.draws.draw import Array, Transform
+from parity.errors import ReplayError
 from parity.matching.fingerprint import fingerprint
 from parity.matching.match import Indexed, Match
+from parity.numerics.difference import residual
 from parity.tape import Op, Tape, Value
 
-Cuts = Mapping[int, int]  # by value the axis of the steps
+
+class Cut(NamedTuple):
+    """How a value is cut into steps."""
+
+    axis: int
+    steps: int  # how many
+    each: int = 1  # elements of the axis in a step
+    in_blocks: bool = True  # a step's elements lie together; otherwise every `steps`-th is its
+
+    def parts(self, array: Array) -> Array:
+        """The steps, one after the other along axis 0."""
+        if self.each == 1:
+            return np.moveaxis(array, self.axis, 0)
+        before, after = array.shape[: self.axis], array.shape[self.axis + 1 :]
+        pair = (self.steps, self.each) if self.in_blocks else (self.each, self.steps)
+        return np.moveaxis(array.reshape(*before, *pair, *after), self._axis_of_steps, 0)
+
+    def together(self, *parts: Array) -> Array:
+        """The value whose steps these are."""
+        whole = np.stack(parts, self._axis_of_steps)
+        if self.each == 1:
+            return whole
+        before, after = whole.shape[: self.axis], whole.shape[self.axis + 2 :]
+        return whole.reshape(*before, self.steps * self.each, *after)
+
+    @property
+    def _axis_of_steps(self) -> int:
+        return self.axis + (not self.in_blocks)
+
+
+Cuts = Mapping[int, Cut]  # by value
 
 
 def cuts(found: Match) -> tuple[Cuts, Cuts]:
@@ -77,44 +112,54 @@ def _turns(tape: Tape, values: Sequence[int]) -> dict[int, set[int]]:
 def _cut_like(
     side: Indexed, values: Sequence[int], other: Indexed, turns: Mapping[int, set[int]]
 ) -> Cuts:
-    """Values whose parts along an axis are what the other model's turns give, with the axis.
+    """Values whose parts are what the other model's turns give, and how they are cut.
 
     What is made of them and has the axis too is cut with them: there the models may differ.
     """
     tape, left = side.tape, limits.STEPS_CUT
-    found: dict[int, int] = {}
+    found: dict[int, Cut] = {}
     for value in values:
-        shape, op = tape.values[value].shape, tape.producer(value)
-        fits = [
-            axis
-            for axis, length in enumerate(shape)
-            if 1 < length <= limits.LONGEST_LOOP and tape.values[value].size // length in turns
-        ]
+        op = tape.producer(value)
+        possible = list(_possible(tape.values[value].shape, turns))
         check()
-        axis = _axis_of_steps(side.array(value), fits, other, turns)
-        if axis is None and op is not None:
-            cut_before = ((found[one], tape.values[one].shape) for one in op.inputs if one in found)
-            kept = (a for a, before in cut_before if a in fits and before[a] == shape[a])
-            axis = next(kept, None)
-        if axis is not None:
-            left -= shape[axis]
+        best = _most_alike(side.array(value), possible, other, turns)
+        if best is None and op is not None:
+            best = next((found[one] for one in op.inputs if found.get(one) in possible), None)
+        if best is not None:
+            left -= best.steps
             if left < 0:
                 break
-            found[value] = axis
+            found[value] = best
     return found
 
 
-def _axis_of_steps(
-    array: Array, axes: Sequence[int], other: Indexed, turns: Mapping[int, set[int]]
-) -> int | None:
-    """The axis along which the most parts of an array are what turns of the other model give."""
+def _possible(shape: Sequence[int], turns: Mapping[int, set[int]]) -> Iterator[Cut]:
+    """The ways in which a value has as many parts as there are turns of their size."""
+    counts = {
+        math.prod(shape) // size
+        for size, of_size in turns.items()
+        if math.prod(shape) % size == 0 and math.prod(shape) // size <= len(of_size)
+    }
+    for axis, length in enumerate(shape):
+        for count in sorted(counts):
+            if not 1 < count <= limits.LONGEST_LOOP or length % count:
+                continue
+            each = length // count
+            yield Cut(axis, count, each)
+            if each > 1:
+                yield Cut(axis, count, each, in_blocks=False)
+
+
+def _most_alike(
+    array: Array, possible: Sequence[Cut], other: Indexed, turns: Mapping[int, set[int]]
+) -> Cut | None:
+    """The cut of which the most parts are what turns of the other model give."""
     best, found = 1, None  # one part alone may be chance
-    for axis in axes:
-        step = turns[array.size // array.shape[axis]]
-        parts = np.moveaxis(array, axis, 0)
-        alike = {one for part in parts if (one := _partner(other, part)) in step}
+    for one in possible:
+        step = turns[array.size // one.steps]
+        alike = {partner for part in one.parts(array) if (partner := _partner(other, part)) in step}
         if len(alike) > best:
-            best, found = len(alike), axis
+            best, found = len(alike), one
     return found
 
 
@@ -127,59 +172,141 @@ def _partner(other: Indexed, part: Array) -> int | None:
 
 
 def cut(tape: Tape, where: Cuts) -> Tape:
-    """The tape, in which values are cut along an axis and put together again."""
-    ops: list[Op] = []
-    values, recorded = list(tape.values), dict(tape.recorded)
-    whole: dict[int, int] = {}  # what is read in the place of what was cut
-    moved: dict[int, int] = {}  # the new index of each operation
+    """The tape, in which values are cut into steps and put together again.
 
-    def add(op: Op, kind: str, inputs: Sequence[int], call: Transform, native: object) -> int:
-        shape = tuple(tape.adapter.to_numpy(native).shape)
-        made = Value(len(values), "computed", shape, values[inputs[0]].dtype, op=len(ops))
-        values.append(made)
-        recorded[made.id] = native
-        site = replace(op.site, op=kind)
-        ids = tuple(inputs), (made.id,)
-        ops.append(Op(len(ops), kind, *ids, site, "move", call=call, static=op.static))
-        return made.id
-
+    What does the same to each step is done step by step; another operation reads the whole.
+    """
+    cutting = _Cutting(tape, where)
     for op in tape.ops:
-        inputs = tuple(whole.get(value, value) for value in op.inputs)
-        moved[op.index] = len(ops)
-        ops.append(replace(op, index=len(ops), inputs=inputs))
-        for value in op.outputs:
-            values[value] = replace(values[value], op=moved[op.index])
-            axis = where.get(value)
-            if axis is None:
-                continue
-            native = recorded[value]
-            parts = [
-                add(op, "slice", (value,), Transform(functools.partial(_part, axis, at)), part)
-                for at, part in enumerate(_parts(tape, native, axis, values[value].dtype))
-            ]
-            together = Transform(functools.partial(_together, axis))
-            whole[value] = add(op, "stack", parts, together, native)
+        cutting.add(op)
+    moved = cutting.moved
+
+    def places(indices: Iterable[int]) -> frozenset[int]:
+        return frozenset(place for index in indices for place in moved[index])
+
     return replace(
         tape,
-        ops=ops,
-        values=values,
-        recorded=recorded,
-        outputs={name: whole.get(value, value) for name, value in tape.outputs.items()},
-        baked_ops=frozenset(moved[index] for index in tape.baked_ops),
-        rounded_ops=frozenset(moved[index] for index in tape.rounded_ops),
-        kernels={moved[index]: known for index, known in tape.kernels.items()},
+        ops=cutting.ops,
+        values=cutting.values,
+        recorded=cutting.recorded,
+        outputs={name: cutting.whole.get(value, value) for name, value in tape.outputs.items()},
+        baked_ops=places(tape.baked_ops),
+        rounded_ops=places(tape.rounded_ops),
+        kernels={place: known for index, known in tape.kernels.items() for place in moved[index]},
     )
 
 
-def _parts(tape: Tape, native: object, axis: int, dtype: str) -> Iterator[object]:
-    array = tape.adapter.to_numpy(native)
-    for at in range(array.shape[axis]):
-        yield tape.native(np.ascontiguousarray(array.take(at, axis)), dtype)
+class _Cutting:
+    """The program that is being made of a tape.
+
+    Attributes:
+        moved: by the index of an operation those of what stands for it.
+        parts: the steps of a value that is cut.
+        whole: what is read in the place of such a value, by what reads all of it.
+    """
+
+    def __init__(self, tape: Tape, where: Cuts) -> None:
+        self.tape, self.where = tape, where
+        self.ops: list[Op] = []
+        self.values, self.recorded = list(tape.values), dict(tape.recorded)
+        self.moved: dict[int, range] = {}
+        self.parts: dict[int, list[int]] = {}
+        self.whole: dict[int, int] = {}
+        made = replace(tape, ops=self.ops, values=self.values, recorded=self.recorded)
+        self.run = made.as_recorded()  # what it runs is recorded
+
+    def add(self, op: Op) -> None:
+        """Goes on with an operation of the tape."""
+        first = len(self.ops)
+        if self._by_steps(op):
+            self.moved[op.index] = range(first, first + len(self.parts[op.outputs[0]]))
+            return
+        self.moved[op.index] = range(first, first + 1)
+        inputs = tuple(self.whole.get(value, value) for value in op.inputs)
+        self.ops.append(replace(op, index=first, inputs=inputs))
+        for value in op.outputs:
+            self.values[value] = replace(self.values[value], op=first)
+            if value in self.where:
+                self._cut_whole(op, value)
+
+    def _cut_whole(self, op: Op, value: int) -> None:
+        way, dtype = self.where[value], self.values[value].dtype
+        self.parts[value] = parts = []
+        for at, part in enumerate(way.parts(self.tape.recorded_array(value))):
+            made = self._value(part.shape, dtype)
+            self.recorded[made] = self.tape.native(np.ascontiguousarray(part), dtype)
+            parts.append(made)
+            self._move(op, "slice", [value], made, functools.partial(_part, way, at))
+        self.whole[value] = self._value(self.values[value].shape, dtype)
+        self.recorded[self.whole[value]] = self.recorded[value]
+        together = functools.partial(_together, way)
+        self._move(op, "stack", parts, self.whole[value], together)
+
+    def _by_steps(self, op: Op) -> bool:
+        """Does an operation to each step, where that gives the steps of what it gave."""
+        value, *others = op.outputs or (-1,)
+        way = self.where.get(value)
+        counts = {len(self.parts[one]) for one in op.inputs if one in self.parts}
+        if way is None or op.role == "random" or counts != {way.steps}:
+            return False
+        if any(self.tape.consumers[one] or one in self.tape.output_names for one in others):
+            return False
+        before = len(self.ops), len(self.values)
+        for at, part in enumerate(way.parts(self.tape.recorded_array(value))):
+            if not self._step(op, at, part):
+                del self.ops[before[0] :], self.values[before[1] :]
+                return False
+        self.parts[value] = [one.outputs[0] for one in self.ops[before[0] :]]
+        together = functools.partial(_together, way)
+        self._move(op, "stack", self.parts[value], value, together)
+        return True
+
+    def _step(self, op: Op, at: int, part: Array) -> bool:
+        """Adds what an operation does to one step, if it gives this."""
+        inputs = tuple(
+            self.parts[one][at] if one in self.parts else self.whole.get(one, one)
+            for one in op.inputs
+        )
+        dtypes = [self.values[one].dtype for one in op.outputs]
+        calls = [op.call]
+        if op.role == "move" and len(inputs) == 1:  # to a shape that is written out
+            calls.append(Transform(functools.partial(_reshaped, part.shape)))
+        for call in calls:
+            outputs = tuple(self._value(part.shape, dtype) for dtype in dtypes)
+            made = replace(op, index=len(self.ops), inputs=inputs, outputs=outputs, call=call)
+            self.ops.append(made)
+            try:
+                self.run.step(made)
+                gave = self.run.array(outputs[0])
+                if gave.shape == part.shape and residual(part, gave) <= limits.SAME_STEP:
+                    return True
+            except ReplayError:
+                pass
+            del self.ops[-1], self.values[-len(outputs) :]
+        return False
+
+    def _move(
+        self, op: Op, kind: str, inputs: Sequence[int], made: int, function: Callable[..., Any]
+    ) -> None:
+        site, at = replace(op.site, op=kind), len(self.ops)
+        call = Transform(function)
+        ids = tuple(inputs), (made,)
+        self.ops.append(Op(at, kind, *ids, site, "move", call=call, static=op.static))
+        self.values[made] = replace(self.values[made], op=at)
+
+    def _value(self, shape: Sequence[int], dtype: str) -> int:
+        made = len(self.values)
+        self.values.append(Value(made, "computed", tuple(shape), dtype, op=len(self.ops)))
+        return made
 
 
-def _part(axis: int, at: int, array: Array) -> Sequence[Array]:
-    return [array.take(at, axis)]
+def _part(way: Cut, at: int, array: Array) -> Sequence[Array]:
+    return [way.parts(array)[at]]
 
 
-def _together(axis: int, *parts: Array) -> Sequence[Array]:
-    return [np.stack(parts, axis)]
+def _together(way: Cut, *parts: Array) -> Sequence[Array]:
+    return [way.together(*parts)]
+
+
+def _reshaped(shape: Sequence[int], array: Array) -> Sequence[Array]:
+    return [array.reshape(shape)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ import numpy as np
 from parity.code_owners import is_librarys
 from parity.errors import ModelError
 from parity.frameworks import invoke
+from parity.frameworks.chainer_host_arrays import with_host_arrays
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_operations import SETTINGS, padding, product, window
 from parity.frameworks.chainer_operations import WORDS as WORDS
@@ -78,19 +79,19 @@ def record(model: Model, inputs: Inputs) -> Tape:
     Of a model that computes with some of its inputs in NumPy the others are followed as Variables.
     """
     paths = tuple(flatten_inputs(inputs))
-    taken: list[str] = []
 
-    def recorded(wrapped: bool) -> Tape:
+    def recorded(wrapped: bool) -> tuple[Tape, Sequence[str]]:
         if wrapped:
-            return _record(model, inputs, paths)
-        tape = _record(model, inputs, ())
+            return _record(model, inputs, paths), paths
+        tape, taken = _record(model, inputs, ()), list[str]()
         for path in paths if len(paths) > 1 else ():
             with contextlib.suppress(ModelError):
                 tape = _record(model, inputs, (*taken, path))
                 taken.append(path)
-        return tape
+        return tape, taken
 
-    return _either(recorded)
+    tape, variables = _either(recorded)
+    return with_host_arrays(tape, inputs, lambda other: _record(model, other, variables))
 
 
 def _either(run: Callable[[bool], T]) -> T:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from parity.arrays import varies
 from parity.tape import Array, LeafKind
 
 
@@ -85,7 +86,7 @@ def collision_notes(model: str, tensors: Sequence[Tensor]) -> list[str]:
 def varied(tensor: Tensor) -> bool:
     """Whether it holds more than one value: any bias of zeros equals any other."""
     contents = tensor.read()
-    return bool(contents.size) and bool((contents != contents.flat[0]).any())
+    return varies(contents)
 
 
 def same_tensors(

@@ -12,7 +12,9 @@ import parity
 from parity.report.report import Report
 
 draw = np.random.default_rng(91)
+# the same from behind, so that the order of the samples does not show what is made of them
 X, OTHER = (draw.standard_normal((4, 5, 6)).astype("f") for _ in range(2))
+X[2:] = X[1::-1]
 FIRST, SECOND = (draw.standard_normal((6, 3)).astype("f") for _ in range(2))
 
 

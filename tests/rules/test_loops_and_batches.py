@@ -7,7 +7,7 @@ import tensorflow as tf
 import torch
 
 import parity
-from parity.diagnosis.steps_of_loops import cut
+from parity.diagnosis.steps_of_loops import Cut, cut
 from parity.frameworks.torch import record
 from parity.report.report import Report
 
@@ -75,7 +75,7 @@ def test_without_it_all_steps_are_one_region(monkeypatch) -> None:
 def test_a_tape_that_is_cut_gives_what_it_gave() -> None:
     tape = record(parity.wrap(one_by_one, framework="torch"), X)
     values = {
-        value.id: axis
+        value.id: Cut(axis, length)
         for value in tape.values
         if value.kind == "computed"
         for axis, length in enumerate(value.shape)

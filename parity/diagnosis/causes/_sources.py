@@ -9,9 +9,10 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._limits import EQUAL_VALUES
-from parity.diagnosis.causes._substitution import Form, Inside, inside_candidate, varies
+from parity.diagnosis.causes._substitution import Form, Inside, inside_candidate
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
 from parity.matching.limits import SAME

@@ -193,11 +193,6 @@ def is_of(form: Callable[[Array], Array], x: Array, made: Array) -> bool:
         return close(*few) and close(form(x), made)
 
 
-def varies(array: Array) -> bool:
-    """Whether an array holds more than one number: a constant fits too much."""
-    return array.size > 1 and bool((array != array.flat[0]).any())
-
-
 def laid_like(case: Case, array: Array) -> Array:
     """An array of other shape than the reference's end, laid out as the candidate's raw one."""
     wanted = case.first.candidate.shape

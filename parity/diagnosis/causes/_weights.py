@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -65,7 +65,7 @@ def changes(case: Case) -> tuple[Change, ...]:
         (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
         (read(case, False), read(case, True)),
     ):
-        sets = _combinations(reference, candidate, orders_of_rows)
+        sets = _combinations(reference, [*map(_once, candidate)], orders_of_rows)
         for tried in itertools.islice(sets, CHANGES_TRIED):
             if gives(case, with_changes(case, tried)):
                 return tried
@@ -322,6 +322,14 @@ def read(case: Case, as_candidate: bool) -> list[LeafView]:
         name, kind = ("", "constant") if leaf is None else (leaf.name, leaf.kind)
         found.append(LeafView(value, name, kind, side.model.array(value)))
     return _floating(found)
+
+
+def _once(leaf: LeafView) -> LeafView:
+    """A leaf without the leading axes along which the host repeated a constant."""
+    array = leaf.array
+    while leaf.kind == "constant" and array.ndim > 1 and (array == array[:1]).all():
+        array = array[0]
+    return replace(leaf, array=array)
 
 
 def _combinations(

@@ -9,12 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
-from parity.diagnosis.causes._substitution import Form, Substituted, varies
+from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import made_from

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, as_it_is, cause
 from parity.diagnosis.causes._limits import OP_LEFT_OUT, OPS_OF_A_LAYER, OTHER_SOURCE, SOURCES_TRIED
@@ -18,7 +19,6 @@ from parity.diagnosis.causes._substitution import (
     in_candidate,
     inside_candidate,
     spell,
-    varies,
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting

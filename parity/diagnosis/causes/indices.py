@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import (
@@ -20,7 +21,7 @@ from parity.diagnosis.causes._limits import (
 )
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named, twins
-from parity.diagnosis.causes._substitution import Substituted, varies, with_value
+from parity.diagnosis.causes._substitution import Substituted, with_value
 from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
 from parity.diagnosis.trial import Trial
 from parity.operations import LOOK_UPS

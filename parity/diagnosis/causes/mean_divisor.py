@@ -8,17 +8,14 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import OPS_TO_A_COUNT, SAME_PARAMETER
 from parity.diagnosis.causes._masks import is_zero_one
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
-from parity.diagnosis.causes._substitution import (
-    inside_candidate,
-    inside_reference,
-    varies,
-)
+from parity.diagnosis.causes._substitution import inside_candidate, inside_reference
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.causes.weights import factors
 from parity.diagnosis.trial import Trial

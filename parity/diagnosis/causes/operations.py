@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, as_it_is, cause
 from parity.diagnosis.causes._attested import adds
@@ -20,7 +21,6 @@ from parity.diagnosis.causes._substitution import (
     in_candidate,
     inside_candidate,
     inside_reference,
-    varies,
     with_value,
 )
 from parity.diagnosis.causes._weights import Made, made

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import (
@@ -25,7 +26,6 @@ from parity.diagnosis.causes._substitution import (
     Substituted,
     inside_candidate,
     static_ops,
-    varies,
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting

@@ -8,12 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._arrange import holds_two_numbers
 from parity.diagnosis.causes._limits import ELEMENTS_OF_A_SUM, PLAIN_REDUCTION
 from parity.diagnosis.causes._reduced import OtherReduction, axis_edit, changes, reductions
-from parity.diagnosis.causes._substitution import inside_reference, spell, varies, with_value
+from parity.diagnosis.causes._substitution import inside_reference, spell, with_value
 from parity.diagnosis.causes.combinators import all_that_fit, first_that_fits
 from parity.diagnosis.causes.distribution import is_log_probability
 from parity.diagnosis.causes.distributional import is_weighted

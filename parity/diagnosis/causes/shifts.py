@@ -9,12 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._context import moved_on
 from parity.diagnosis.causes._limits import NUMBERS_PUT_IN, ROLLS_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
-from parity.diagnosis.causes._substitution import static_ops, varies, with_value
+from parity.diagnosis.causes._substitution import static_ops, with_value
 from parity.diagnosis.causes._weights import gives
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import EXCHANGED, INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
@@ -27,7 +28,6 @@ from parity.diagnosis.causes._substitution import (
     close,
     inside_candidate,
     inside_reference,
-    varies,
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
