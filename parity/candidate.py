@@ -11,6 +11,7 @@ from parity import budget
 from parity.architecture import structural_differences
 from parity.diagnosis.aligned import aligned
 from parity.diagnosis.closing_checks import close
+from parity.diagnosis.cut_into_steps import cut
 from parity.diagnosis.distribution_laws import in_law_of
 from parity.diagnosis.doubtful_divergences import doubted
 from parity.diagnosis.draw_notes import with_draws
@@ -22,7 +23,7 @@ from parity.diagnosis.outputs import in_layout_of_a_cube
 from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.replay_check import PlainRuns
-from parity.diagnosis.steps_of_loops import cut, cuts
+from parity.diagnosis.steps_of_loops import cuts
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
 from parity.findings import StructuralDifference

@@ -6,18 +6,22 @@ reconverge, the region ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from parity.budget import check
 from parity.diagnosis import limits
-from parity.diagnosis.cut_candidates import CutCandidates, root
+from parity.diagnosis.cut_candidates import CutCandidates
 from parity.diagnosis.joined_branches import branches
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
+from parity.diagnosis.skipped_weights import (
+    are_layers_of_other_weights,
+    readers_of_what_is_skipped,
+)
 from parity.diagnosis.small_regions import (
     has_other_products,
     is_normalisation,
@@ -146,6 +150,7 @@ class CutSearch:
         if tried is None:
             return None
         repaired, sure = tried
+        sure = sure or self._weighs_otherwise(a, b)
         passes_on = a in self.ends.passed_on[0], b in self.ends.passed_on[1]
         if not sure and any(passes_on):
             return None
@@ -155,7 +160,7 @@ class CutSearch:
             regions = self.scene.regions(a, b, itself=again)
         reference, candidate = self.scene.with_counterparts(*regions)
         doubt = doubt and not sure
-        skipped = self._readers_of_what_is_skipped(reference, candidate) if doubt else []
+        skipped = readers_of_what_is_skipped(reference, candidate, *self._sides) if doubt else []
         if skipped:
             if 1 not in skipped:  # a loop's weights, or those of layers that share them
                 self._doubted = self._doubted or (a, b, order, again)
@@ -331,19 +336,18 @@ class CutSearch:
             for value in op.inputs
         )
 
-    def _readers_of_what_is_skipped(self, reference: Region, candidate: Region) -> list[int]:
-        """Of weights that one region alone reads, how many of the other side's operations do."""
-        sides = self.reference.side, self.candidate.side
-        known = [_weights(side, (v.id for v in side.tape.values if v.op < 0)) for side in sides]
-        read = [
-            _weights(side, (value for op in region.ops for value in op.inputs))
-            for side, region in zip(sides, (reference, candidate), strict=True)
-        ]
-        skipped = [
-            [known[other][one] for one in read[own].keys() - read[other] if one in known[other]]
-            for own, other in ((0, 1), (1, 0))
-        ]
-        return [] if all(skipped) else skipped[0] or skipped[1]
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        return self.reference.side, self.candidate.side
+
+    def _weighs_otherwise(self, a: int, b: int) -> bool:
+        """Whether two layers of the same input read different weights, one of them nowhere else.
+
+        As where one module stands in the places of two: what the other would give is nowhere.
+        """
+        if self.reference.roots[a] != self.candidate.roots[b] or self.ends.depth(a, b) > 4:
+            return False
+        return are_layers_of_other_weights(a, b, *self._sides)
 
     def _with(self, b: int, array: Array, watch: Callable[[Match, Op], bool]) -> Match | None:
         """The match with an array substituted; None where an operation refuses what follows."""
@@ -382,15 +386,3 @@ def reconverges_later(repaired: Match, value: int) -> bool:
 def _may_lie(known: Pair, a: int, order: Order) -> bool:
     """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
     return known.same or known.reference != a or order.axes == known.order.axes
-
-
-def _weights(side: Side, values: Iterable[int]) -> dict[tuple[int, float], int]:
-    """The parameters and constants among values, by size and norm, with how many read them."""
-    found: dict[tuple[int, float], int] = {}
-    for leaf in {side.tape.before_moves(value) for value in values}:
-        if side.tape.values[leaf].op >= 0 or side.tape.values[leaf].kind == "input":
-            continue
-        print_ = side.print(leaf)
-        if print_.size > 1 and print_.informative:
-            found[root(print_)] = found.get(root(print_), 0) + side.tape.graph.live_readers[leaf]
-    return found

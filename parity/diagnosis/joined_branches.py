@@ -88,5 +88,5 @@ def _joined_alike(scene: Scene, ends: tuple[int, int], given: dict[int, Array]) 
         fresh = rematch(scene.found, given, lambda match, op: op.index < last)
     except ReplayError:  # as lengths that must be sorted
         return False
-    pair = fresh.pairs.get(ends[1])
-    return pair is not None and pair.same and pair.reference == ends[0]
+    pair, before = fresh.pairs.get(ends[1]), scene.reference.tape.before_moves
+    return pair is not None and pair.same and before(pair.reference) == before(ends[0])

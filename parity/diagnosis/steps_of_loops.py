@@ -9,53 +9,20 @@ is a value of its own on both sides.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from parity.budget import check
 from parity.diagnosis import limits
-from parity.draws.draw import Array, Transform
+from parity.diagnosis.cut_into_steps import Cut
+from parity.draws.draw import Array
 from parity.errors import ReplayError
 from parity.matching.fingerprint import fingerprint
 from parity.matching.match import Indexed, Match
-from parity.numerics.difference import residual
-from parity.tape import Op, Tape, Value
-
-
-class Cut(NamedTuple):
-    """How a value is cut into steps."""
-
-    axis: int
-    steps: int  # how many
-    each: int = 1  # elements of the axis in a step
-    in_blocks: bool = True  # a step's elements lie together; otherwise every `steps`-th is its
-
-    def parts(self, array: Array) -> Array:
-        """The steps, one after the other along axis 0."""
-        if self.each == 1:
-            return np.moveaxis(array, self.axis, 0)
-        before, after = array.shape[: self.axis], array.shape[self.axis + 1 :]
-        pair = (self.steps, self.each) if self.in_blocks else (self.each, self.steps)
-        return np.moveaxis(array.reshape(*before, *pair, *after), self._axis_of_steps, 0)
-
-    def together(self, *parts: Array) -> Array:
-        """The value whose steps these are."""
-        whole = np.stack(parts, self._axis_of_steps)
-        if self.each == 1:
-            return whole
-        before, after = whole.shape[: self.axis], whole.shape[self.axis + 2 :]
-        return whole.reshape(*before, self.steps * self.each, *after)
-
-    @property
-    def _axis_of_steps(self) -> int:
-        return self.axis + (not self.in_blocks)
-
+from parity.tape import Op, Tape
 
 Cuts = Mapping[int, Cut]  # by value
 
@@ -99,7 +66,7 @@ def _turns(tape: Tape, values: Sequence[int]) -> dict[int, set[int]]:
     def line(value: int) -> object:
         op = tape.producer(value)
         assert op is not None
-        return op.site.frames, op.site.layer, op.word, tape.values[value].shape
+        return op.site.frames, op.word, tape.values[value].shape
 
     times = Counter(map(line, values))
     found: dict[int, set[int]] = {}
@@ -124,7 +91,7 @@ def _cut_like(
         check()
         best = _most_alike(side.array(value), possible, other, turns)
         if best is None and op is not None:
-            best = next((found[one] for one in op.inputs if found.get(one) in possible), None)
+            best = _as_before(side, op, value, found, possible)
         if best is not None:
             left -= best.steps
             if left < 0:
@@ -163,150 +130,39 @@ def _most_alike(
     return found
 
 
+def _as_before(
+    side: Indexed, op: Op, value: int, found: Cuts, possible: Sequence[Cut]
+) -> Cut | None:
+    """How a value has the steps of what it is made of; None where it has not."""
+    before = [one for one in dict.fromkeys(op.inputs) if one in found]
+    if op.role != "move" or not before:
+        return next((found[one] for one in before if found[one] in possible), None)
+    numbered = {one: _numbers(found[one], side.tape.values[one].shape) for one in before}
+    try:
+        run = side.tape.replay("float64", numbered, side.run, only=[op.index])
+    except ReplayError:
+        return None
+    made, alike = run.array(value), {found[one].steps for one in before}
+    return next(
+        (one for one in possible if {one.steps} == alike and _are_numbered(one.parts(made))), None
+    )
+
+
+def _numbers(way: Cut, shape: Sequence[int]) -> Array:
+    """For each element of a value its step."""
+    numbers = np.empty(tuple(shape))
+    parts = way.parts(numbers)
+    parts[...] = np.arange(way.steps).reshape(-1, *[1] * (parts.ndim - 1))
+    return numbers
+
+
+def _are_numbered(parts: Array) -> bool:
+    return all((part == at).all() for at, part in enumerate(parts))
+
+
 def _partner(other: Indexed, part: Array) -> int | None:
     print_ = fingerprint(part)
     if not print_.informative:
         return None
     pair = other.partner(part, print_)
     return pair.reference if not isinstance(pair, int) and pair and pair.same else None
-
-
-def cut(tape: Tape, where: Cuts) -> Tape:
-    """The tape, in which values are cut into steps and put together again.
-
-    What does the same to each step is done step by step; another operation reads the whole.
-    """
-    cutting = _Cutting(tape, where)
-    for op in tape.ops:
-        cutting.add(op)
-    moved = cutting.moved
-
-    def places(indices: Iterable[int]) -> frozenset[int]:
-        return frozenset(place for index in indices for place in moved[index])
-
-    return replace(
-        tape,
-        ops=cutting.ops,
-        values=cutting.values,
-        recorded=cutting.recorded,
-        outputs={name: cutting.whole.get(value, value) for name, value in tape.outputs.items()},
-        baked_ops=places(tape.baked_ops),
-        rounded_ops=places(tape.rounded_ops),
-        kernels={place: known for index, known in tape.kernels.items() for place in moved[index]},
-    )
-
-
-class _Cutting:
-    """The program that is being made of a tape.
-
-    Attributes:
-        moved: by the index of an operation those of what stands for it.
-        parts: the steps of a value that is cut.
-        whole: what is read in the place of such a value, by what reads all of it.
-    """
-
-    def __init__(self, tape: Tape, where: Cuts) -> None:
-        self.tape, self.where = tape, where
-        self.ops: list[Op] = []
-        self.values, self.recorded = list(tape.values), dict(tape.recorded)
-        self.moved: dict[int, range] = {}
-        self.parts: dict[int, list[int]] = {}
-        self.whole: dict[int, int] = {}
-        made = replace(tape, ops=self.ops, values=self.values, recorded=self.recorded)
-        self.run = made.as_recorded()  # what it runs is recorded
-
-    def add(self, op: Op) -> None:
-        """Goes on with an operation of the tape."""
-        first = len(self.ops)
-        if self._by_steps(op):
-            self.moved[op.index] = range(first, first + len(self.parts[op.outputs[0]]))
-            return
-        self.moved[op.index] = range(first, first + 1)
-        inputs = tuple(self.whole.get(value, value) for value in op.inputs)
-        self.ops.append(replace(op, index=first, inputs=inputs))
-        for value in op.outputs:
-            self.values[value] = replace(self.values[value], op=first)
-            if value in self.where:
-                self._cut_whole(op, value)
-
-    def _cut_whole(self, op: Op, value: int) -> None:
-        way, dtype = self.where[value], self.values[value].dtype
-        self.parts[value] = parts = []
-        for at, part in enumerate(way.parts(self.tape.recorded_array(value))):
-            made = self._value(part.shape, dtype)
-            self.recorded[made] = self.tape.native(np.ascontiguousarray(part), dtype)
-            parts.append(made)
-            self._move(op, "slice", [value], made, functools.partial(_part, way, at))
-        self.whole[value] = self._value(self.values[value].shape, dtype)
-        self.recorded[self.whole[value]] = self.recorded[value]
-        together = functools.partial(_together, way)
-        self._move(op, "stack", parts, self.whole[value], together)
-
-    def _by_steps(self, op: Op) -> bool:
-        """Does an operation to each step, where that gives the steps of what it gave."""
-        value, *others = op.outputs or (-1,)
-        way = self.where.get(value)
-        counts = {len(self.parts[one]) for one in op.inputs if one in self.parts}
-        if way is None or op.role == "random" or counts != {way.steps}:
-            return False
-        if any(self.tape.consumers[one] or one in self.tape.output_names for one in others):
-            return False
-        before = len(self.ops), len(self.values)
-        for at, part in enumerate(way.parts(self.tape.recorded_array(value))):
-            if not self._step(op, at, part):
-                del self.ops[before[0] :], self.values[before[1] :]
-                return False
-        self.parts[value] = [one.outputs[0] for one in self.ops[before[0] :]]
-        together = functools.partial(_together, way)
-        self._move(op, "stack", self.parts[value], value, together)
-        return True
-
-    def _step(self, op: Op, at: int, part: Array) -> bool:
-        """Adds what an operation does to one step, if it gives this."""
-        inputs = tuple(
-            self.parts[one][at] if one in self.parts else self.whole.get(one, one)
-            for one in op.inputs
-        )
-        dtypes = [self.values[one].dtype for one in op.outputs]
-        calls = [op.call]
-        if op.role == "move" and len(inputs) == 1:  # to a shape that is written out
-            calls.append(Transform(functools.partial(_reshaped, part.shape)))
-        for call in calls:
-            outputs = tuple(self._value(part.shape, dtype) for dtype in dtypes)
-            made = replace(op, index=len(self.ops), inputs=inputs, outputs=outputs, call=call)
-            self.ops.append(made)
-            try:
-                self.run.step(made)
-                gave = self.run.array(outputs[0])
-                if gave.shape == part.shape and residual(part, gave) <= limits.SAME_STEP:
-                    return True
-            except ReplayError:
-                pass
-            del self.ops[-1], self.values[-len(outputs) :]
-        return False
-
-    def _move(
-        self, op: Op, kind: str, inputs: Sequence[int], made: int, function: Callable[..., Any]
-    ) -> None:
-        site, at = replace(op.site, op=kind), len(self.ops)
-        call = Transform(function)
-        ids = tuple(inputs), (made,)
-        self.ops.append(Op(at, kind, *ids, site, "move", call=call, static=op.static))
-        self.values[made] = replace(self.values[made], op=at)
-
-    def _value(self, shape: Sequence[int], dtype: str) -> int:
-        made = len(self.values)
-        self.values.append(Value(made, "computed", tuple(shape), dtype, op=len(self.ops)))
-        return made
-
-
-def _part(way: Cut, at: int, array: Array) -> Sequence[Array]:
-    return [way.parts(array)[at]]
-
-
-def _together(way: Cut, *parts: Array) -> Sequence[Array]:
-    return [way.together(*parts)]
-
-
-def _reshaped(shape: Sequence[int], array: Array) -> Sequence[Array]:
-    return [array.reshape(shape)]
