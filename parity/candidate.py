@@ -26,6 +26,7 @@ from parity.diagnosis.replay_check import PlainRuns
 from parity.diagnosis.steps_of_loops import cuts
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
+from parity.diagnosis.weights_alone import as_of_inputs, differ_in_weights_alone
 from parity.findings import StructuralDifference
 from parity.matching.match import Indexed, Match, match
 from parity.measures.heads import paired_heads
@@ -74,8 +75,9 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
-    if any(judged.unexplained) and budget.current().has_time_again:
-        step, judged = step.by_steps(judged)
+    for other in (_Steps.by_steps, _Steps.with_weights_alone):
+        if any(judged.unexplained) and budget.current().has_time_again:
+            step, judged = other(step, judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
     judged = step.checked(judged)
     phases.begin(f"measuring the layers of {candidate.model}", MEASURING)
@@ -145,14 +147,25 @@ class _Steps:
     def by_steps(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what one of them computes at once cut as the other's loops have it."""
         where = cuts(judged.repaired)
-        if not any(where):
+        changes = [partial(cut, where=one) if one else None for one in where]
+        return self._again(judged, changes) if any(where) else (self, judged)
+
+    def with_weights_alone(self, judged: _Judged) -> tuple[_Steps, _Judged]:
+        """The models with what they compute of weights alone looked into as all else is."""
+        if not differ_in_weights_alone(judged.matched):
             return self, judged
+        return self._again(judged, (as_of_inputs, as_of_inputs))
+
+    def _again(
+        self, judged: _Judged, changes: Sequence[Callable[[Tape], Tape] | None]
+    ) -> tuple[_Steps, _Judged]:
+        """The models with their programs changed, if more is explained so; else what is known."""
         first, second = (
-            run.made(partial(cut, where=one)) if one else run
-            for run, one in zip(self.plain_runs, where, strict=True)
+            run.made(change) if change else run
+            for run, change in zip(self.plain_runs, changes, strict=True)
         )
         known = self.reference
-        if where[0]:
+        if changes[0]:
             known = Indexed(first.tape, first.tape.replay("float64"), sharp=known.sharp)
         pairs, problems = pair_outputs(known.tape, second.tape)
         runs = first, second

@@ -37,6 +37,7 @@ class CutCandidates:
         """Pairs of values that could end the region, the smallest regions first."""
         ends = self._measure(self.reference), self._measure(self.candidate)
         depth, roots = self.reference.depth, self.reference.roots
+        weights = self.reference.weights, self.candidate.weights
         values = self.reference.tape.values, self.candidate.tape.values
         by_size: dict[int, list[int]] = {}
         for a in sorted(ends[0], key=lambda value: (depth[value], value)):
@@ -49,7 +50,8 @@ class CutCandidates:
                 yield depth_b, 0, b, self.found.arranged[b]
             for a in by_size.get(values[1][b].size, ()):
                 if roots[a] and roots_b and roots[a].isdisjoint(roots_b):
-                    continue
+                    if weights[0][a].isdisjoint(weights[1][b]):
+                        continue  # else the same layers may read another value
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
@@ -309,20 +311,21 @@ class CutCandidates:
         found = []
         for op in self.scene.differing_region(walk).ops:
             check()
-            depth, roots = 0, set()
+            depth, roots, weights = 0, set(), set()
             for value in op.inputs:
-                producer = tape.producer(value)
                 if value in walk.depth:
                     depth = max(depth, walk.depth[value])
                     roots |= walk.roots[value]
-                elif producer is None and tape.values[value].kind != "input":
-                    continue
-                elif producer is None or not producer.static:
+                    weights |= walk.weights.get(value, set())
+                elif not tape.is_live(value):
+                    if tape.values[value].size > 1:
+                        weights.add(root(walk.side.print(value)))
+                else:
                     roots.add(root(walk.side.print(value)))
             for value in op.outputs:
                 if not self.scene.is_settled(walk, value):
                     walk.depth[value] = depth + (op.role != "move")
-                    walk.roots[value] = roots
+                    walk.roots[value], walk.weights[value] = roots, weights
                     found.append(value)
         return found
 

@@ -149,6 +149,7 @@ class SideWalk:
         settled: whether a value has a partner, as far as asked.
         depth: of an unsettled value the computing operations behind it.
         roots: what an unsettled value starts from: sizes and norms.
+        weights: the parameters and constants that it is made with, in the same way.
         differing: what lies between the ends and values that have a partner, once asked.
     """
 
@@ -157,6 +158,7 @@ class SideWalk:
     settled: dict[int, bool] = field(default_factory=dict)
     depth: dict[int, int] = field(default_factory=dict)
     roots: dict[int, set[tuple[int, float]]] = field(default_factory=dict)
+    weights: dict[int, set[tuple[int, float]]] = field(default_factory=dict)
     differing: Region | None = None
 
     def __post_init__(self) -> None:

@@ -76,6 +76,17 @@ class NamedValues:
         found |= {name for name in own ^ other if self._is_computed(name)}
         return [self._described(name) for name in sorted(found)]
 
+    def hide_weights(self, texts: Sequence[str]) -> bool:
+        """Whether each side reads something of its own that it made of weights: it may differ."""
+        own, other = ({one for one in text if one in self._constants} for text in texts)
+        return all(any(map(self._is_of_weights, lone)) for lone in (own - other, other - own))
+
+    def _is_of_weights(self, name: str) -> bool:
+        side, value = self._meant[ord(name) - _FIRST]
+        leaves = side.view.tape.graph.leaves([value])
+        weights = any(side.view.tape.values[leaf].kind == "parameter" for leaf in leaves)
+        return weights and self._is_computed(name)
+
     def _is_computed(self, name: str) -> bool:
         """Whether numbers were made by the program, or by the host, which gave them no name."""
         side, value = self._meant[ord(name) - _FIRST]

@@ -136,13 +136,18 @@ def _off(array: Array, sign: float) -> Array:
 
 def with_value(case: Case, value: int, form: Form, *sources: int) -> Substituted:
     """The reference's region with form(*sources) in the place of one of its values."""
+    return with_values(case, (value,), form, *(sources or (value,)))
+
+
+def with_values(case: Case, values: Sequence[int], form: Form, *sources: int) -> Substituted:
+    """The reference's region with form(*sources) in the place of each of some of its values."""
 
     def run(trial: Trial, change: Form) -> Array:
-        arrays = case.reference_values(trial.given, sources or (value,))
-        # the other inputs stay, even where outside the region they are made of this value
+        made = change(form(*case.reference_values(trial.given, sources)))
+        # the other inputs stay, even where outside the region they are made of these values
         entering = dict(zip(case.entering, trial.inputs, strict=True))
-        others = entering if value in entering else {}
-        return case.run_reference(trial.given, {**others, value: change(form(*arrays))})
+        others = {} if entering.keys().isdisjoint(values) else entering
+        return case.run_reference(trial.given, {**others, **dict.fromkeys(values, made)})
 
     return Substituted(run)
 

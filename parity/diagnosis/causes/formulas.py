@@ -35,7 +35,7 @@ def different_formula(case: Case) -> Iterator[Explanation]:
     names = NamedValues(case)
     for part, other, order in _parts(case):
         texts = _texts(case, names, part, other)
-        if texts is None:
+        if texts is None or names.hide_weights(texts):
             continue
         spelled, legend = names.in_letters(texts)
         numbers = "; ".join(names.apart(texts))

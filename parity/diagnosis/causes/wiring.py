@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
@@ -29,6 +31,7 @@ from parity.diagnosis.causes._substitution import (
     inside_candidate,
     inside_reference,
     with_value,
+    with_values,
 )
 from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
 from parity.diagnosis.causes.operations import doubtful
@@ -66,11 +69,19 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
             yield Explanation(
                 said[0],
                 said[1],
-                with_value(case, value, laid, other),
+                with_values(case, _read_alike(case, value), laid, other),
                 parameters=said[2],
                 unproved=put_there(case, other),
                 cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
             )
+
+
+def _read_alike(case: Case, value: int) -> list[int]:
+    """A value, and what else enters the reference's region with the same numbers."""
+    run = case.repaired.reference.run
+    array = run.array(value)
+    others = (one for one in case.entering if one != value)
+    return [value, *(one for one in others if np.array_equal(run.array(one), array))]
 
 
 def _left_out(case: Case, value: int, other: int) -> Op | None:

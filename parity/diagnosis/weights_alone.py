@@ -1,0 +1,47 @@
+"""What models compute of weights alone, as the neighbours' mean of embeddings, or their norm.
+
+No input reaches it, and for most comparisons it is one weight more. Where models differ in it, it
+is looked into as what is computed of the inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from parity.matching.match import Match
+from parity.tape import Op, Tape
+
+
+def differ_in_weights_alone(matched: Match) -> bool:
+    """Whether a model computes something of weights alone that the other does not."""
+    known = {pair.reference for pair in matched.pairs.values()}
+    sides = (matched.reference.tape, known), (matched.side.tape, {*matched.pairs})
+    return any(
+        op.index in tape.used and op.role == "compute" and not paired.issuperset(op.outputs)
+        for tape, paired in sides
+        for op in _computed(tape)
+    )
+
+
+def as_of_inputs(tape: Tape) -> Tape:
+    """The tape on which what is computed of weights alone counts as computed of the inputs."""
+    ops, computed = list(tape.ops), _computed(tape)
+    for op in computed:
+        ops[op.index] = replace(op, static=False)
+    return replace(tape, ops=ops) if computed else tape
+
+
+def _computed(tape: Tape) -> list[Op]:
+    """Operations that compute of weights, or move what these give, which no input reaches."""
+    found, made, weighty = [], set[int](), set[int]()
+    for op in tape.ops:
+        if not op.static or op.role == "random":
+            continue
+        weights = (one for one in op.inputs if tape.values[one].op < 0 or one in weighty)
+        if all(tape.values[one].size < 2 for one in weights):
+            continue  # made of nothing, as positions are
+        weighty.update(op.outputs)
+        if op.role == "compute" or not made.isdisjoint(op.inputs):
+            made.update(op.outputs)
+            found.append(op)
+    return found
