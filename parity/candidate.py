@@ -75,9 +75,9 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
-    for other in (_Steps.by_steps, _Steps.with_weights_alone):
-        if any(judged.unexplained) and budget.current().has_time_again:
-            step, judged = other(step, judged)
+    for again in (_Steps.by_steps, _Steps.with_weights_alone):
+        if judged.verdict.verdict == "diverged" and budget.current().has_time_again:
+            step, judged = again(step, judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
     judged = step.checked(judged)
     phases.begin(f"measuring the layers of {candidate.model}", MEASURING)
@@ -146,20 +146,31 @@ class _Steps:
 
     def by_steps(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what one of them computes at once cut as the other's loops have it."""
+        if not any(judged.unexplained):
+            return self, judged
         where = cuts(judged.repaired)
         changes = [partial(cut, where=one) if one else None for one in where]
         return self._again(judged, changes) if any(where) else (self, judged)
 
     def with_weights_alone(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what they compute of weights alone looked into as all else is."""
-        if not differ_in_weights_alone(judged.matched):
+        # a cause may hold for what they give, and say nothing of where it differs
+        layers = not any(judged.unexplained)
+        if not differ_in_weights_alone(judged.matched, layers):
             return self, judged
-        return self._again(judged, (as_of_inputs, as_of_inputs))
+        return self._again(judged, (as_of_inputs, as_of_inputs), layers)
 
     def _again(
-        self, judged: _Judged, changes: Sequence[Callable[[Tape], Tape] | None]
+        self,
+        judged: _Judged,
+        changes: Sequence[Callable[[Tape], Tape] | None],
+        as_much: bool = False,
     ) -> tuple[_Steps, _Judged]:
-        """The models with their programs changed, if more is explained so; else what is known."""
+        """The models with their programs changed, if more is explained so; else what is known.
+
+        Args:
+            as_much: whether it is enough that as much is explained.
+        """
         first, second = (
             run.made(change) if change else run
             for run, change in zip(self.plain_runs, changes, strict=True)
@@ -180,7 +191,8 @@ class _Steps:
         missed = budget.current().missed.copy()
         again = step.judged(known, planned=False)
         better = again.unexplained < judged.unexplained
-        as_well = again.unexplained == judged.unexplained and judged.unexplained[0] > 0
+        as_much = as_much or judged.unexplained[0] > 0
+        as_well = as_much and again.unexplained == judged.unexplained
         if again.verdict.verdict == "diverged" and (better or as_well):
             return step, again
         budget.current().missed = missed

@@ -35,6 +35,11 @@ class CutCandidates:
 
     def candidates(self) -> list[tuple[int, int]]:
         """Pairs of values that could end the region, the smallest regions first."""
+        ranked = itertools.islice(self._ranked(alike=False), 4 * limits.CUT_TRIES)
+        return self._swapped + list(ranked)
+
+    def _ranked(self, alike: bool) -> Iterator[tuple[int, int]]:
+        """The pairs of values that fit; those alone that are made with the same weights."""
         ends = self._measure(self.reference), self._measure(self.candidate)
         depth, roots = self.reference.depth, self.reference.roots
         weights = self.reference.weights, self.candidate.weights
@@ -52,14 +57,14 @@ class CutCandidates:
                 if roots[a] and roots_b and roots[a].isdisjoint(roots_b):
                     if weights[0][a].isdisjoint(weights[1][b]):
                         continue  # else the same layers may read another value
+                if alike and weights[0][a] != weights[1][b]:
+                    continue
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
                     yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
 
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
-        ranked = heapq.merge(*map(ending_in, ends[1]))
-        return self._swapped + [
-            (a, b) for _, _, b, a in itertools.islice(ranked, 4 * limits.CUT_TRIES)
-        ]
+        for _, _, b, a in heapq.merge(*map(ending_in, ends[1])):
+            yield a, b
 
     def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:
         """Pairs with their axis orders, the smallest regions first, then the outputs.
@@ -71,6 +76,7 @@ class CutCandidates:
         arranged = {*self._swapped, *((a, b) for b, a in self.found.arranged.items())}
         for pairs, tries in (
             (likely, limits.CUT_TRIES),
+            (self._ranked(alike=True), limits.ALIKE_TRIES),
             (self._bottlenecks(), limits.BOTTLENECK_TRIES),
         ):
             yield from itertools.islice(self._not_tried(pairs, arranged, known), tries)
@@ -171,6 +177,7 @@ class CutCandidates:
             readers = walk.tape.consumers[value]
             if len(readers) > 1 and inside.issuperset(readers) and walk.side.informative(value):
                 walk.depth[value], walk.roots[value] = 0, {root(walk.side.print(value))}
+                walk.weights[value] = set()
                 found.append(value)
         return found
 

@@ -345,7 +345,9 @@ class CutSearch:
 
         As where one module stands in the places of two: what the other would give is nowhere.
         """
-        if self.reference.roots[a] != self.candidate.roots[b] or self.ends.depth(a, b) > 4:
+        if self.ends.depth(a, b) > limits.A_LAYER_EACH:
+            return False
+        if self.reference.roots[a] != self.candidate.roots[b]:
             return False
         return are_layers_of_other_weights(a, b, *self._sides)
 

@@ -16,6 +16,7 @@ LEFT = 0.01  # of a difference, once what explains it is put right
 # --- regions --------------------------------------------------------------------------------------
 LEAST_FAULT_OF_CONSTANTS = 0.1  # no rounding of a float32 parameter leaves so much
 CUT_TRIES = 60  # pairs of values that are tried as the end of a region; a pair costs a replay
+ALIKE_TRIES = 20  # the same of values that are made with the same weights, after those
 BOTTLENECK_TRIES = 24  # the same of values through which all goes, where no others end it
 BOTTLENECKS = 64  # of either side
 WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on
@@ -24,6 +25,7 @@ PASSED_ON_STEPS = 3  # operations by which one side changes what the other passe
 PASSED_ON_TRIED = 12  # of the values passed on
 ORDERS_TRIED = 6  # axis orders for a pair: all, where three axes have one length
 UNSURE_STEPS = 4  # operations beyond a doubtful cut within which a surer one is preferred
+A_LAYER_EACH = 4  # operations: a product and its bias on either side
 SPLITS_TRIED = 60  # of a region into one operation and the rest, at all depths: they explode
 MISMATCHES_IN_A_ROW = 8  # what comes after them may be as many again
 STEPS_TO_RECONVERGE = 40  # operations within which a substituted value must lead to a match

@@ -9,15 +9,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from parity.matching.match import Match
+from parity.operations import CONVOLUTIONS, LOOK_UPS, PRODUCTS, SOFTMAXES
 from parity.tape import Op, Tape
 
+_LAYERS = PRODUCTS | CONVOLUTIONS | LOOK_UPS | SOFTMAXES
 
-def differ_in_weights_alone(matched: Match) -> bool:
-    """Whether a model computes something of weights alone that the other does not."""
+
+def differ_in_weights_alone(matched: Match, layers: bool) -> bool:
+    """Whether a model computes something of weights alone that the other does not.
+
+    Args:
+        layers: whether only layers count, and no arithmetic, as of a folded norm.
+    """
     known = {pair.reference for pair in matched.pairs.values()}
     sides = (matched.reference.tape, known), (matched.side.tape, {*matched.pairs})
     return any(
-        op.index in tape.used and op.role == "compute" and not paired.issuperset(op.outputs)
+        op.index in tape.used
+        and op.role == "compute"
+        and not paired.issuperset(op.outputs)
+        and (not layers or op.word in _LAYERS)
         for tape, paired in sides
         for op in _computed(tape)
     )

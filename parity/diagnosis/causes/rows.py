@@ -153,7 +153,7 @@ def rows_otherwise(case: Case) -> Iterator[Explanation]:
         reference's operations on its own with the rows there give the candidate's value.
     """
     one, other = sides(case)
-    held = _held(other)
+    held = {**_held(other), case.candidate.end: case.first.candidate}  # as the reference's lies
     for value, array in _held(one).items():
         for key, found in held.items():
             if found.size == array.size and not np.array_equal(found.ravel(), array.ravel()):
@@ -169,7 +169,7 @@ def _held(side: CaseSide) -> Mapping[int, Array]:
         value
         for value in ids
         if tape.values[value].kind != "parameter"
-        and tape.values[value].dtype.startswith(("float", "bfloat"))
+        and tape.values[value].dtype.startswith(("float", "bfloat", "int"))
         and 3 < tape.values[value].size <= ROWS_COMPARED
     ][:VALUES_TRIED]
     return dict(zip(kept, side.values(side.case.first.given, kept), strict=True))
