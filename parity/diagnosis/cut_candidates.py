@@ -48,22 +48,32 @@ class CutCandidates:
         for a in sorted(ends[0], key=lambda value: (depth[value], value)):
             by_size.setdefault(values[0][a].size, []).append(a)
 
-        def ending_in(b: int) -> Iterator[tuple[int, int, int, int]]:
+        def likeness(a: int, b: int) -> float | None:
+            """By how many operations more a pair is behind others; None where it is none."""
+            made = roots[a], self.candidate.roots[b]
+            known = weights[0][a], weights[1][b]
+            others = all(known) and known[0].isdisjoint(known[1])
+            if all(made) and made[0].isdisjoint(made[1]):
+                # else the same layers may read another value
+                return None if known[0].isdisjoint(known[1]) else limits.OTHER_ROOTS
+            return limits.OTHER_WEIGHTS if others else 0.0
+
+        def ending_in(b: int, behind: float) -> Iterator[tuple[float, int, int, int]]:
             check()
-            depth_b, roots_b = self.candidate.depth[b], self.candidate.roots[b]
-            if b in self.found.arranged:  # the same values in another arrangement
+            depth_b = self.candidate.depth[b]
+            if b in self.found.arranged and not behind:  # the same in another arrangement
                 yield depth_b, 0, b, self.found.arranged[b]
             for a in by_size.get(values[1][b].size, ()):
-                if roots[a] and roots_b and roots[a].isdisjoint(roots_b):
-                    if weights[0][a].isdisjoint(weights[1][b]):
-                        continue  # else the same layers may read another value
-                if alike and weights[0][a] != weights[1][b]:
+                if likeness(a, b) != behind or alike and weights[0][a] != weights[1][b]:
                     continue
                 if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
-                    yield depth[a] + depth_b, abs(depth[a] - depth_b), b, a
+                    yield depth[a] + depth_b + behind, abs(depth[a] - depth_b), b, a
 
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
-        for _, _, b, a in heapq.merge(*map(ending_in, ends[1])):
+        ways = 0.0, limits.OTHER_WEIGHTS, limits.OTHER_ROOTS
+        for _, _, b, a in heapq.merge(
+            *itertools.starmap(ending_in, itertools.product(ends[1], ways))
+        ):
             yield a, b
 
     def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:

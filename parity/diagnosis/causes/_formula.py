@@ -243,7 +243,9 @@ class Formulas:
 
     def _moved(self, op: Op, value: int) -> Formula:
         sources = [one for one in op.inputs if self._is_written(one)] or [*op.inputs[:1]]
-        if op.word == "broadcast" and len(op.outputs) == len(op.inputs):
+        if op.word == "reshape":
+            sources = [op.inputs[0]]  # to a shape that may have been computed
+        elif op.word == "broadcast" and len(op.outputs) == len(op.inputs):
             sources = [op.inputs[op.outputs.index(value)]]
         if len(sources) != 1 or op.word in _JOINING:
             return self._called(op, value, [self.of(one).alone for one in op.inputs])

@@ -125,8 +125,10 @@ def _before_the_first(tape: Tape, own: Sequence[int]) -> int | None:
     if reader is None:
         return None
     op = tape.ops[reader]
-    same = [i for i in tape.graph.ancestors([first]) if tape.ops[i].site == op.site]
-    start = tape.ops[max(same)].inputs[op.inputs.index(first)] if same else None
+    place = op.inputs.index(first)
+    before = tape.graph.ancestors([first])
+    same = [i for i in before if tape.ops[i].site == op.site and len(tape.ops[i].inputs) > place]
+    start = tape.ops[max(same)].inputs[place] if same else None
     return start if start not in own else None
 
 

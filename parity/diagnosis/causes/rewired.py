@@ -225,7 +225,11 @@ def computed_instead(case: Case) -> Iterator[Explanation]:
             continue
         if _is_equal_to_one(case, value, own):
             continue  # as a product with one is: the candidate has it, and computes with it
+        maker = tapes[0].producer(value)
         for other in _computed(case, value):
+            made = tapes[1].producer(other)
+            if maker is not None and made is not None and maker.word == made.word:
+                continue  # of what that reads more may be said
             yield Explanation(
                 "wrong-source",
                 f"{named(tapes[1], other)} is read; the reference reads {named(tapes[0], value)}",

@@ -21,6 +21,7 @@ from parity.diagnosis.causes._limits import (
     STARTS_TRIED,
     WEIGHT_SCALE,
 )
+from parity.diagnosis.causes._sources import named_apart
 from parity.diagnosis.causes._substitution import (
     Inside,
     close,
@@ -49,7 +50,7 @@ from parity.diagnosis.view import LeafView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
 from parity.numerics.limits import ALIKE
-from parity.tape import Array
+from parity.tape import Array, Tape
 
 
 @cause("weight-scale", "weight-precision", "weight-swapped", "index-value")
@@ -112,7 +113,7 @@ def factors(inside: Inside) -> Iterator[tuple[int, float]]:
             yield value, by
 
 
-@cause("weight-swapped", tier=1)
+@cause("weight-swapped", "wrong-source", tier=1)
 def operands_swapped(case: Case) -> Iterator[Explanation]:
     """Two values that are computed alike, with weights of one shape, have changed places.
 
@@ -130,12 +131,22 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
             continue
         predict = partial(_exchanged, case, a, b)
         if gives(case, predict):
+            names = named_apart(tape, case.repaired.reference.run, a, b)
+            one_layer = _weights_of(tape, a) == _weights_of(tape, b)
             yield Explanation(
-                "weight-swapped",
-                f"of two values of {given[a].shape} one stands in for the other, or they are "
-                "exchanged, or the weights that they are made by",
+                "wrong-source" if one_layer else "weight-swapped",
+                f"{names[0]} and {names[1]} have changed places, or one stands in for the other"
+                + ("" if one_layer else ", or the weights that they are made by"),
                 predict,
+                parameters={"source" if one_layer else "weight": (names, names[::-1])},
             )
+
+
+def _weights_of(tape: Tape, value: int) -> set[int]:
+    """What an operation reads that no input reaches."""
+    op = tape.producer(value)
+    assert op is not None
+    return {tape.before_moves(one) for one in op.inputs if not tape.is_live(one)}
 
 
 @cause("weight-values", tier=1)
