@@ -80,7 +80,10 @@ def _added(graph: Graph, op: Op) -> list[int]:
     reader = graph.only_reader(op.outputs[0])
     if reader is None or reader.word not in ADDITIONS:
         return []
-    return [v for v in reader.inputs if graph.is_static(v) and graph.tape.values[v].size > 1]
+    values = graph.tape.values
+    static = [v for v in reader.inputs if graph.is_static(v)]
+    # of one unit it is one number, as a constant that is added
+    return [v for v in static if values[v].size > 1 or values[v].kind != "constant"]
 
 
 def _in_order(graph: Graph, core: Core, ops: Sequence[int]) -> tuple[int, int, int]:

@@ -67,10 +67,11 @@ def _joined(side: Sides, steps: Sequence[int], way: int) -> Parts:
     pieces = [side[1][step] for step in order or ()]
     if not pieces or any(piece.keys() != pieces[0].keys() for piece in pieces):
         return {}
-    return {role: _concatenated([piece[role] for piece in pieces]) for role in pieces[0]}
+    return {role: concatenated([piece[role] for piece in pieces]) for role in pieces[0]}
 
 
-def _concatenated(parts: Sequence[Part]) -> Part:
+def concatenated(parts: Sequence[Part]) -> Part:
+    """Several parts as one, whose outputs are theirs one after the other."""
     if len(parts) == 1:
         return parts[0]
 

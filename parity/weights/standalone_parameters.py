@@ -10,8 +10,9 @@ that they are in.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from parity.tape import Array
 from parity.weights.attention import products
 from parity.weights.element_index import Addresses, varying, without_repeats
 from parity.weights.operands import Find, Part, Term
+from parity.weights.stacked import concatenated
 
 _ROLES = {
     **dict.fromkeys(("multiply", "divide"), "scale"),
@@ -34,11 +36,18 @@ _Around = frozenset[Any]
 
 @dataclass(frozen=True)
 class Loose:
-    """A part of no step, and the steps next to it, or "input" and the names of outputs."""
+    """A part of no step, and the steps next to it, or "input" and the names of outputs.
+
+    Attributes:
+        product: of a kernel in an opaque step, and its bias: which of the products there it is.
+        read: the value that this product reads.
+    """
 
     part: Part
     before: _Around
     after: _Around
+    product: int = -1
+    read: int = -1
 
 
 def loose_parts(
@@ -96,13 +105,16 @@ def _computed_from(program: Program, addresses: Addresses, value: int, role: str
 
 def _inner(program: Program, addresses: Addresses) -> Iterator[Loose]:
     """Kernels and biases of the products in opaque steps, in the order of their first use."""
+    places = itertools.count()
     for number, step in enumerate(program.steps):
         within = frozenset((number,))
-        for one in products(program.graph, addresses, -1, step.ops) if step.opaque else ():
-            yield Loose(replace(one.kernel, role=_INNER[0]), within, within)
+        made = products(program.graph, addresses, -1, step.ops) if step.opaque else ()
+        for place, one in zip(places, made, strict=False):
+            read = -1 if one.kernel.input is None else program.graph.root(one.kernel.input)
+            yield Loose(replace(one.kernel, role=_INNER[0]), within, within, place, read)
             if one.bias is not None:
                 bias = Part(-1, _INNER[1], Term(addresses, one.bias, flat=True))
-                yield Loose(bias, within, within)
+                yield Loose(bias, within, within, place, read)
 
 
 def terms(own: Array) -> Find:
@@ -113,17 +125,73 @@ def pair_loose(
     source: Iterable[Loose], target: Iterable[Loose], steps: Mapping[int, int]
 ) -> Iterator[tuple[Part, Part]]:
     """Those of one role and shape between the same steps, in their order."""
+    ones, others = list(_once(source)), list(_once(target))
+    ones, others = _joined_as(ones, others), _joined_as(others, ones)
     left: dict[Any, list[Part]] = defaultdict(list)
     right: dict[Any, list[Part]] = defaultdict(list)
-    for one in _once(source):
+    for one in ones:
         around = partners(one.before, steps), partners(one.after, steps)
         key = (one.part.role, one.part.shape, *around)
         left[key].append(one.part)
-    for one in _once(target):
+    for one in others:
         right[one.part.role, one.part.shape, one.before, one.after].append(one.part)
     for key, parts in left.items():
         if len(parts) == len(right[key]):
             yield from zip(parts, right[key], strict=True)
+
+
+def _joined_as(several: Sequence[Loose], others: Sequence[Loose]) -> list[Loose]:
+    """The parts of one model, those joined that are one product in the other: heads of one value.
+
+    In the order in which they run, and where there is but one choice.
+    """
+    own, other = (_by_what_they_read(side) for side in (several, others))
+    found = list(several)
+    for (*_, features), group in own.items():
+        lengths = [one.part.shape[0] for one in group]
+        wanted = [
+            [one.part.shape[0] for one in those]
+            for (*_, read), those in other.items()
+            if read == features and len(those) < len(group)
+        ]
+        fitting = [one for one in wanted if sum(one) == sum(lengths)]
+        if len(fitting) != 1:
+            continue
+        places = iter(group)
+        for count in next(_runs(lengths, Counter(fitting[0])), ()):
+            run = [one.product for one in itertools.islice(places, count)]
+            found = _with_joined(found, run) if count > 1 else found
+    return found
+
+
+def _by_what_they_read(found: Sequence[Loose]) -> dict[Any, list[Loose]]:
+    """The kernels of products that read one value, and how many features it has."""
+    groups: dict[Any, list[Loose]] = defaultdict(list)
+    for one in found:
+        if one.part.role == _INNER[0] and one.part.shape:
+            groups[one.before, one.read, one.part.shape[1:]].append(one)
+    return groups
+
+
+def _runs(lengths: Sequence[int], wanted: Counter[int]) -> Iterator[tuple[int, ...]]:
+    """How many of some lengths in a row make up each of the wanted ones, whatever their order."""
+    if not lengths and not +wanted:
+        yield ()
+    for count, total in enumerate(itertools.accumulate(lengths), 1):
+        if wanted[total] > 0:
+            for rest in _runs(lengths[count:], wanted - Counter((total,))):
+                yield count, *rest
+
+
+def _with_joined(found: Sequence[Loose], places: Sequence[int]) -> list[Loose]:
+    """The parts with some products' kernels as one, and their biases."""
+    made = list[Loose]()
+    for role in _INNER:
+        own = [one for one in found if one.part.role == role and one.product in places]
+        if len(own) == len(places):
+            made.append(replace(own[0], part=concatenated([one.part for one in own])))
+    kept = [one for one in found if one.part.role not in _INNER or one.product not in places]
+    return [*kept, *made]
 
 
 def _once(found: Iterable[Loose]) -> Iterator[Loose]:
