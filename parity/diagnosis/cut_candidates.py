@@ -40,41 +40,44 @@ class CutCandidates:
 
     def _ranked(self, alike: bool) -> Iterator[tuple[int, int]]:
         """The pairs of values that fit; those alone that are made with the same weights."""
-        ends = self._measure(self.reference), self._measure(self.candidate)
-        depth, roots = self.reference.depth, self.reference.roots
-        weights = self.reference.weights, self.candidate.weights
-        values = self.reference.tape.values, self.candidate.tape.values
-        by_size: dict[int, list[int]] = {}
-        for a in sorted(ends[0], key=lambda value: (depth[value], value)):
-            by_size.setdefault(values[0][a].size, []).append(a)
+        walks = self.reference, self.candidate
+        ends = [self._measure(walk) for walk in walks]
+        (depth, depths), (dtypes, others) = (
+            (walk.depth for walk in walks),
+            ([value.dtype for value in walk.tape.values] for walk in walks),
+        )
 
-        def likeness(a: int, b: int) -> float | None:
-            """By how many operations more a pair is behind others; None where it is none."""
-            made = roots[a], self.candidate.roots[b]
-            known = weights[0][a], weights[1][b]
-            others = all(known) and known[0].isdisjoint(known[1])
-            if all(made) and made[0].isdisjoint(made[1]):
-                # else the same layers may read another value
-                return None if known[0].isdisjoint(known[1]) else limits.OTHER_ROOTS
-            return limits.OTHER_WEIGHTS if others else 0.0
+        def key(walk: SideWalk, value: int) -> object:
+            size = walk.tape.values[value].size
+            return (size, frozenset(walk.weights[value])) if alike else size
+
+        fitting: dict[object, list[int]] = {}
+        for a in sorted(ends[0], key=lambda value: (depth[value], value)):
+            fitting.setdefault(key(walks[0], a), []).append(a)
 
         def ending_in(b: int, behind: float) -> Iterator[tuple[float, int, int, int]]:
             check()
-            depth_b = self.candidate.depth[b]
             if b in self.found.arranged and not behind:  # the same in another arrangement
-                yield depth_b, 0, b, self.found.arranged[b]
-            for a in by_size.get(values[1][b].size, ()):
-                if likeness(a, b) != behind or alike and weights[0][a] != weights[1][b]:
-                    continue
-                if is_exact(values[0][a].dtype) == is_exact(values[1][b].dtype):
-                    yield depth[a] + depth_b + behind, abs(depth[a] - depth_b), b, a
+                yield depths[b], 0, b, self.found.arranged[b]
+            for a in fitting.get(key(walks[1], b), ()):
+                if behind and depth[a] + depths[b] > limits.OTHERS_WITHIN:
+                    return
+                if is_exact(dtypes[a]) == is_exact(others[b]) and self._behind(a, b) == behind:
+                    yield depth[a] + depths[b] + behind, abs(depth[a] - depths[b]), b, a
 
         # merged as they are asked for: a long loop has a million pairs, and few are looked at
         ways = 0.0, limits.OTHER_WEIGHTS, limits.OTHER_ROOTS
-        for _, _, b, a in heapq.merge(
-            *itertools.starmap(ending_in, itertools.product(ends[1], ways))
-        ):
+        for _, _, b, a in heapq.merge(*(ending_in(b, way) for b in ends[1] for way in ways)):
             yield a, b
+
+    def _behind(self, a: int, b: int) -> float | None:
+        """By how many operations more a pair is put behind others; None where it is none."""
+        roots = self.reference.roots[a], self.candidate.roots[b]
+        weights = self.reference.weights[a], self.candidate.weights[b]
+        others = weights[0].isdisjoint(weights[1])
+        if all(roots) and roots[0].isdisjoint(roots[1]):
+            return None if others else limits.OTHER_ROOTS  # the same layers of another value
+        return limits.OTHER_WEIGHTS if others and all(weights) else 0.0
 
     def to_be_tried(self) -> Iterator[tuple[int, int, list[Order]]]:
         """Pairs with their axis orders, the smallest regions first, then the outputs.

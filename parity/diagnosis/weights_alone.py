@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from parity.matching.match import Match
+from parity.arrays import varies
+from parity.matching.match import Match, Side
 from parity.operations import CONVOLUTIONS, LOOK_UPS, PRODUCTS, SOFTMAXES
 from parity.tape import Op, Tape
 
@@ -22,15 +23,20 @@ def differ_in_weights_alone(matched: Match, layers: bool) -> bool:
         layers: whether only layers count, and no arithmetic, as of a folded norm.
     """
     known = {pair.reference for pair in matched.pairs.values()}
-    sides = (matched.reference.tape, known), (matched.side.tape, {*matched.pairs})
+    sides = (matched.reference, known), (matched.side, {*matched.pairs})
     return any(
-        op.index in tape.used
+        op.index in side.tape.used
         and op.role == "compute"
         and not paired.issuperset(op.outputs)
-        and (not layers or op.word in _LAYERS)
-        for tape, paired in sides
-        for op in _computed(tape)
+        and (not layers or op.word in _LAYERS and all(_varies(side, one) for one in op.inputs))
+        for side, paired in sides
+        for op in _computed(side.tape)
     )
+
+
+def _varies(side: Side, value: int) -> bool:
+    """Whether a value is no state of zeros, by which a layer's first step is one of weights."""
+    return side.tape.values[value].size < 2 or varies(side.array(value))
 
 
 def as_of_inputs(tape: Tape) -> Tape:

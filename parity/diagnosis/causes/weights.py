@@ -131,14 +131,14 @@ def operands_swapped(case: Case) -> Iterator[Explanation]:
             continue
         predict = partial(_exchanged, case, a, b)
         if gives(case, predict):
-            names = named_apart(tape, case.repaired.reference.run, a, b)
             one_layer = _weights_of(tape, a) == _weights_of(tape, b)
+            names = named_apart(tape, case.repaired.reference.run, a, b)
             yield Explanation(
                 "wrong-source" if one_layer else "weight-swapped",
-                f"{names[0]} and {names[1]} have changed places, or one stands in for the other"
-                + ("" if one_layer else ", or the weights that they are made by"),
+                f"of two values of {given[a].shape} one stands in for the other, or they are "
+                "exchanged" + ("" if one_layer else ", or the weights that they are made by"),
                 predict,
-                parameters={"source" if one_layer else "weight": (names, names[::-1])},
+                evidence=(f"the two are {names[0]} and {names[1]}",),
             )
 
 
