@@ -27,7 +27,7 @@ from parity.diagnosis.steps_of_loops import cuts
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
 from parity.diagnosis.weights_alone import as_of_inputs, differ_in_weights_alone
-from parity.findings import StructuralDifference
+from parity.findings import FORMULA, StructuralDifference
 from parity.matching.match import Indexed, Match, match
 from parity.measures.heads import paired_heads
 from parity.measures.layers import layer_rows
@@ -51,11 +51,18 @@ class _Judged:
     verdict: Verdict
 
     @property
-    def unexplained(self) -> tuple[int, int]:
-        """How many divergences have no cause, and how many none that is confirmed."""
+    def unexplained(self) -> tuple[int, int, int]:
+        """How many divergences have no cause, how many none with a name, and how many no proof."""
         causes = [one.cause for one in self.verdict.divergences]
+        kinds = [cause.kind for cause in causes if cause is not None]
         proved = sum(cause is not None and cause.confirmed for cause in causes)
-        return causes.count(None), len(causes) - proved
+        return causes.count(None), kinds.count(FORMULA), len(causes) - proved
+
+    @property
+    def blames_weights(self) -> bool:
+        """Whether other numbers are read in the place of weights, as far as is known."""
+        causes = (one.cause for one in self.verdict.divergences)
+        return any(cause is not None and cause.kind == "weight-values" for cause in causes)
 
 
 def compare_candidate(
@@ -75,7 +82,7 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     judged = step.judged(reference)
-    for again in (_Steps.by_steps, _Steps.with_weights_alone):
+    for again in (_Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):
         if judged.verdict.verdict == "diverged" and budget.current().has_time_again:
             step, judged = again(step, judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
@@ -115,11 +122,12 @@ class _Steps:
         tapes = self.reference.tape, self.candidate
         return [pair for pair in self.pairs if not by_value(*tapes, pair)]
 
-    def judged(self, reference: Indexed, planned: bool = True) -> _Judged:
+    def judged(self, reference: Indexed, planned: bool = True, apart: bool = False) -> _Judged:
         """Matches, locates and explains.
 
         Args:
             planned: whether the weights of the phases are part of the whole that was announced.
+            apart: whether branches that are joined are divergences of their own.
         """
 
         def begin(phase: str, weight: float, more: float = 0.0) -> None:
@@ -139,7 +147,7 @@ class _Steps:
         if weights is not None:
             mismatches, repaired = [weights], matched
         else:
-            mismatches, repaired = locate(matched, self.traced, reached)
+            mismatches, repaired = locate(matched, self.traced, reached, apart)
         begin(f"explaining {model}", EXPLAINING, _EXPLAINING_ONE * len(mismatches))
         explained = self.phases.operations(len(mismatches))
         return self._verdict(matched, repaired, mismatches, explained)
@@ -152,10 +160,16 @@ class _Steps:
         changes = [partial(cut, where=one) if one else None for one in where]
         return self._again(judged, changes) if any(where) else (self, judged)
 
+    def by_branches(self, judged: _Judged) -> tuple[_Steps, _Judged]:
+        """The models with what differs in several branches as a divergence of each."""
+        return self._again(judged, (None, None)) if any(judged.unexplained) else (self, judged)
+
     def with_weights_alone(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what they compute of weights alone looked into as all else is."""
-        # a cause may hold for what they give, and say nothing of where it differs
+        # that other weights are read may hold for what they give, and not say where it differs
         layers = not any(judged.unexplained)
+        if layers and not judged.blames_weights:
+            return self, judged
         if not differ_in_weights_alone(judged.matched, layers):
             return self, judged
         return self._again(judged, (as_of_inputs, as_of_inputs), layers)
@@ -169,7 +183,7 @@ class _Steps:
         """The models with their programs changed, if more is explained so; else what is known.
 
         Args:
-            as_much: whether it is enough that as much is explained.
+            as_much: whether it is enough that as much is explained, by a formula or otherwise.
         """
         first, second = (
             run.made(change) if change else run
@@ -189,10 +203,11 @@ class _Steps:
             problems=problems,
         )
         missed = budget.current().missed.copy()
-        again = step.judged(known, planned=False)
+        again = step.judged(known, planned=False, apart=True)
         better = again.unexplained < judged.unexplained
-        as_much = as_much or judged.unexplained[0] > 0
-        as_well = as_much and again.unexplained == judged.unexplained
+        as_well = judged.unexplained[0] > 0 and again.unexplained == judged.unexplained
+        if as_much:
+            as_well = again.unexplained[::2] <= judged.unexplained[::2]
         if again.verdict.verdict == "diverged" and (better or as_well):
             return step, again
         budget.current().missed = missed

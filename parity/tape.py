@@ -150,6 +150,11 @@ class Tape:
         """Whether an input of the model reaches a value."""
         return self.graph.is_live(value)
 
+    def is_from_host(self, value: int) -> bool:
+        """Whether an array is the host's: a constant, or what it made of the model's inputs."""
+        kind = self.values[value].kind
+        return kind == "constant" or kind == "input" and value not in self.inputs.values()
+
     def before_moves(self, value: int) -> int:
         """The value that a chain of moves started from."""
         return self.graph.before_moves(value)

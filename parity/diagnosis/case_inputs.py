@@ -152,7 +152,7 @@ class CaseInputs:
         found = {
             value: pairs[value].reference
             for value in read
-            if tapes[1].values[value].kind == "constant" and value in pairs
+            if tapes[1].is_from_host(value) and value in pairs
         }
         return {
             value: partner

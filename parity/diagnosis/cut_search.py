@@ -195,7 +195,7 @@ class CutSearch:
 
     def _first_branch(self, ends: tuple[int, int]) -> tuple[Mismatch, Match] | None:
         """The first of the branches that differ before they are joined, as a query and its keys."""
-        found = branches(self.scene, ends, self.ends.orders)
+        found = branches(self.scene, ends, self.ends.orders) if self.scene.apart else []
         if not found:
             return None
         a, b, order, array = min(found, key=lambda one: one.candidate)

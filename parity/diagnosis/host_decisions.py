@@ -47,8 +47,8 @@ def decided_by_the_host(proofs: Proofs, mismatch: Mismatch) -> bool:
 def _constants(proofs: Proofs, mismatch: Mismatch) -> list[Array]:
     """The constants of several numbers that the candidate's operations read."""
     tape, run = mismatch.candidate.tape, proofs.repaired.side.run
-    leaves = [one for one in mismatch.candidate.leaves() if tape.values[one].kind == "constant"]
-    arrays = [run.array(leaf) for leaf in leaves]
+    read = (value for op in mismatch.candidate.ops for value in op.inputs)
+    arrays = [run.array(leaf) for leaf in tape.graph.leaves(read) if tape.is_from_host(leaf)]
     return [one for one in arrays if varies(one)]
 
 

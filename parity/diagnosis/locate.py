@@ -25,18 +25,20 @@ def locate(
     found: Match,
     outputs: Sequence[OutputPair],
     reached: Callable[[int, float], None] = lambda count, share: None,
+    apart: bool = False,
 ) -> tuple[list[Mismatch], Match]:
     """All places where the candidate diverges from the reference, in the order of the data flow.
 
     Args:
         reached: called after each place with how many there are, and the share of the program up to
             it.
+        apart: as in a `Scene`.
 
     Returns:
         The places, and the match in which all of them are repaired; those that were found while the
         budget lasts, and always the first.
     """
-    places = _Located(found)
+    places = _Located(found, apart)
     try:
         with budget.until(budget.LOCATING, budget.LEAST):
             places.find(outputs, reached)
@@ -53,8 +55,8 @@ def locate(
 class _Located:
     """The places as they are found, with the match in which all of them are repaired."""
 
-    def __init__(self, found: Match) -> None:
-        self.found = found
+    def __init__(self, found: Match, apart: bool) -> None:
+        self.found, self._apart = found, apart
         self.mismatches: list[Mismatch] = []
         self._given_up: set[str] = set()
         self._looked_at: set[int] = set()
@@ -75,7 +77,7 @@ class _Located:
     def find(self, outputs: Sequence[OutputPair], reached: Callable[[int, float], None]) -> None:
         """Finds the places from which outputs diverge."""
         while differing := self.differing(outputs):
-            scene = Scene(self.found, differing)
+            scene = Scene(self.found, differing, self._apart)
             step = CutSearch(scene).first_mismatch()
             if step is None:
                 self.mismatches.append(scene.up_to_the_outputs())

@@ -171,10 +171,14 @@ class SideWalk:
 
 
 class Scene:
-    """Both tapes, what has a partner, and what lies between that and the outputs that differ."""
+    """Both tapes, what has a partner, and what lies between that and the outputs that differ.
 
-    def __init__(self, found: Match, differing: Sequence[OutputPair]) -> None:
-        self.found = found
+    Attributes:
+        apart: whether branches that are joined are divergences of their own, or one of all.
+    """
+
+    def __init__(self, found: Match, differing: Sequence[OutputPair], apart: bool = False) -> None:
+        self.found, self.apart = found, apart
         side = Indexed(found.side.tape, found.side.run, found.side, found.reference.sharp)
         self.reference = SideWalk(found.reference, [pair.reference for pair in differing])
         self.candidate = SideWalk(side, [pair.candidate for pair in differing])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from parity.arrays import varies
-from parity.matching.match import Match, Side
+from parity.matching.match import Match
 from parity.operations import CONVOLUTIONS, LOOK_UPS, PRODUCTS, SOFTMAXES
 from parity.tape import Op, Tape
 
@@ -28,15 +28,10 @@ def differ_in_weights_alone(matched: Match, layers: bool) -> bool:
         op.index in side.tape.used
         and op.role == "compute"
         and not paired.issuperset(op.outputs)
-        and (not layers or op.word in _LAYERS and all(_varies(side, one) for one in op.inputs))
+        and (op.word in _LAYERS or not layers)
         for side, paired in sides
         for op in _computed(side.tape)
     )
-
-
-def _varies(side: Side, value: int) -> bool:
-    """Whether a value is no state of zeros, by which a layer's first step is one of weights."""
-    return side.tape.values[value].size < 2 or varies(side.array(value))
 
 
 def as_of_inputs(tape: Tape) -> Tape:
@@ -56,8 +51,14 @@ def _computed(tape: Tape) -> list[Op]:
         weights = (one for one in op.inputs if tape.values[one].op < 0 or one in weighty)
         if all(tape.values[one].size < 2 for one in weights):
             continue  # made of nothing, as positions are
+        if any(_is_uniform(tape, one) for one in op.inputs):
+            continue  # a layer's first step, by its state of zeros
         weighty.update(op.outputs)
         if op.role == "compute" or not made.isdisjoint(op.inputs):
             made.update(op.outputs)
             found.append(op)
     return found
+
+
+def _is_uniform(tape: Tape, value: int) -> bool:
+    return tape.values[value].size > 1 and not varies(tape.recorded_array(value))

@@ -49,14 +49,6 @@ def test_the_place_behind_them_is_found_and_its_cause_is_proved():
     assert (found.cause.kind, found.cause.confirmed) == ("op-extra", True)
 
 
-def test_as_constants_they_would_leave_all_steps_in_one_region(monkeypatch):
-    monkeypatch.setattr(
-        "parity.frameworks.chainer.with_host_arrays", lambda tape, inputs, record: tape
-    )
-    (found,) = compared(True).divergences
-    assert found.cause is None or found.cause.kind != "op-extra"
-
-
 def test_arrays_that_no_input_reaches_stay_constants():
     tape = record(parity.wrap(in_numpy, framework="chainer"), IDS)
     made = [value.shape for value in tape.values if "NumPy" in value.name]

@@ -40,15 +40,19 @@ def compared() -> Report:
     return parity.compare(*models, inputs=(X, OTHER))
 
 
-def test_a_fault_among_them_is_one_and_said_in_the_same_letters():
+def test_a_fault_among_them_is_one_and_has_a_name() -> None:
     report = compared()
     (found,) = report.divergences
     assert found.cause is not None and not found.cause.confirmed
-    assert found.cause.parameters["formula"] == ("sum(a * b, axis=-1)", "mean(b, axis=-1)"), report
+    assert found.cause.kind == "reduction-kind", report
     assert "no others could be generated" in found.cause.unproved
 
 
-def test_without_it_what_reads_them_would_be_another(monkeypatch):
+def test_as_constants_it_is_one_and_said_in_the_same_letters(monkeypatch) -> None:
+    monkeypatch.setattr("parity.candidate.differ_in_weights_alone", lambda matched, layers: False)
+    (found,) = compared().divergences
+    assert found.cause is not None and not found.cause.confirmed
+    assert found.cause.parameters["formula"] == ("sum(a * b, axis=-1)", "mean(b, axis=-1)")
     monkeypatch.setattr(
         "parity.diagnosis.divergences.is_repaired_before", lambda proofs, mismatch, others: False
     )

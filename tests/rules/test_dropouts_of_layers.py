@@ -46,8 +46,7 @@ def test_dropouts_of_several_layers_are_one_cause(turned) -> None:
     models = Encoder(0.0), Encoder(0.25)
     report = compared(*(models[::-1] if turned else models))
     assert kinds(report) == ["dropout-active"]
-    if turned:  # else each is found by itself
-        assert "dropout of 0.25 is active at 5 places" in summaries(report)
+    assert "active here" in summaries(report)
 
 
 def test_another_fault_between_them_is_not_theirs() -> None:

@@ -212,8 +212,11 @@ def test_halves_that_changed_places_before_other_layers():
 
         return model
 
-    (found,) = compare(run(False), run(True), inputs=STEPS).divergences
-    assert (found.cause.kind, found.cause.confirmed) == ("halves-exchanged", True)
+    found = compare(run(False), run(True), inputs=STEPS).divergences
+    assert all(one.cause and one.cause.confirmed for one in found)
+    assert [one.cause and one.cause.kind for one in found] == ["wrong-source"] * 2
+    for one, words in zip(found, ("later", "earlier"), strict=True):
+        assert f"6 {words} along axis 2 are read" in one.cause.summary
 
 
 def test_couplings_that_start_from_one_number():

@@ -192,13 +192,15 @@ def named_apart(tape: Tape, run: Replay, first: int, second: int) -> tuple[str, 
 
 def _place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
     """The axis along which a value is a slice of another, and the place there."""
-    part, size = run.array(value), tape.values[value].size
+    made, size = value, tape.values[value].size
     while tape.values[value].size == size:
         op = tape.producer(value)
         if op is None or op.role != "move" or len(op.inputs) != 1:
             return None
-        value = op.inputs[0]
-    whole = run.array(value)
+        made, value = value, op.inputs[0]
+    part, whole = run.array(made), run.array(value)
+    if part.ndim == whole.ndim:
+        return _start(part, whole)
     for axis, length in enumerate(whole.shape):
         if length > 1 and part.size * length == whole.size:
             rows = np.moveaxis(whole, axis, 0).reshape(length, -1)
@@ -206,6 +208,23 @@ def _place(tape: Tape, run: Replay, value: int) -> tuple[int, int] | None:
             if at.size == 1:
                 return axis, int(at[0])
     return None
+
+
+def _start(part: Array, whole: Array) -> tuple[int, int] | None:
+    """The axis along which an array is several places of another in a row, and the first."""
+    apart = [n for n, lengths in enumerate(zip(part.shape, whole.shape, strict=True))
+             if lengths[0] != lengths[1]]  # fmt: skip
+    if len(apart) != 1:
+        return None
+    (axis,) = apart
+    count, length = part.shape[axis], whole.shape[axis]
+    starts = (
+        at
+        for at in range(length - count + 1)
+        if np.array_equal(whole.take(range(at, at + count), axis), part)
+    )
+    at = next(starts, None)
+    return None if at is None else (axis, at)
 
 
 def named(tape: Tape, value: int) -> str:

@@ -305,7 +305,11 @@ def computed_of_another(case: Case) -> Iterator[Explanation]:
             [value for value in one.inputs if tape.is_live(value)]
             for tape, one in zip(tapes, (op, other), strict=True)
         ]
-        if shapes[0] != shapes[1] or len(live[0]) != 1 or len(live[1]) != 1:
+        if (
+            _without_ones(shapes[0]) != _without_ones(shapes[1])
+            or len(live[0]) != 1
+            or len(live[1]) != 1
+        ):
             continue
         right, wrong = live[0][0], partners.get(live[1][0])
         if wrong is None or right not in case.entering:

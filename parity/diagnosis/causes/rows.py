@@ -153,7 +153,9 @@ def rows_otherwise(case: Case) -> Iterator[Explanation]:
         reference's operations on its own with the rows there give the candidate's value.
     """
     one, other = sides(case)
-    held = {**_held(other), case.candidate.end: case.first.candidate}  # as the reference's lies
+    held = dict(_held(other))
+    if not case.reference.computing and not case.candidate.computing:
+        held[case.candidate.end] = case.first.candidate  # as the reference's lies
     for value, array in _held(one).items():
         for key, found in held.items():
             if found.size == array.size and not np.array_equal(found.ravel(), array.ravel()):
