@@ -303,27 +303,37 @@ class CutCandidates:
     def _where_it_was_swapped(self, value: int) -> Pair | None:
         """The first of the moves behind a value after which axes of one length lie otherwise.
 
-        What is computed of one value and keeps its shape, as a multiple, lies as that one does:
-        behind it the moves count if they begin where the axes still lie alike.
+        What is computed of such a value lies as that one does: behind it the moves count if they
+        begin where the axes still lie alike.
         """
         first, computed, tape = None, False, self.candidate.tape
-        while True:
+        for _ in range(limits.SWAPPED_STEPS):
             pair = self.found.pairs.get(value)
             op = tape.producer(value)
-            if pair is None or pair.order.stable or value in self.found.injected:
+            if pair is not None and pair.order.stable or value in self.found.injected:
                 return first
             if op is None or op.static:
                 break
-            if op.role != "move":
-                live = [one for one in op.inputs if tape.is_live(one)]
-                if [tape.values[one].shape for one in live] != [tape.values[value].shape]:
-                    break
-                value, computed = live[0], True
+            if pair is None or op.role != "move":
+                before = self._swapped_before(op)
+                if before is None:
+                    return first if pair is None else None if computed else first
+                value, computed = before, True
                 continue
             if not self.scene.is_settled(self.candidate, value):
                 break
             first, value = pair, op.inputs[0]
         return None if computed else first
+
+    def _swapped_before(self, op: Op) -> int | None:
+        """What an operation reads whose axes lie otherwise, or which is flattened and has none."""
+        tape, pairs = self.candidate.tape, self.found.pairs
+        live = [one for one in op.inputs if tape.is_live(one)]
+        known = [pairs[one] for one in live if one in pairs]
+        swapped = [pair.candidate for pair in known if not pair.order.stable]
+        if swapped:
+            return swapped[0]
+        return live[0] if len(live) == 1 and not known else None
 
     def _measure(self, walk: SideWalk) -> list[int]:
         """The unsettled values, after it is noted how far and from what they were computed."""

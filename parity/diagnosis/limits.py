@@ -22,6 +22,7 @@ OTHERS_WITHIN = 12  # operations behind such a pair
 BOTTLENECK_TRIES = 24  # the same of values through which all goes, where no others end it
 BOTTLENECKS = 64  # of either side
 WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on
+SWAPPED_STEPS = 60  # operations behind a value whose axes lie otherwise, up to where that begins
 FEW_CUT_TRIES = 3  # of transposed squares, which are tried before all else
 PASSED_ON_STEPS = 3  # operations by which one side changes what the other passes on unchanged
 PASSED_ON_TRIED = 12  # of the values passed on
