@@ -48,3 +48,16 @@ def test_what_is_flattened_beside_an_attention_is_no_pairing_of_rotary_positions
 
     assert divergence.cause is not None
     assert divergence.cause.kind == "flatten-order"
+
+
+def test_a_dueling_mean_over_all_is_one_though_the_states_value_cancels(monkeypatch) -> None:
+    (port,) = (port for port in PORTS if port.name == "wharves/qplex")
+
+    def kinds() -> list[str | None]:
+        return [one.cause and one.cause.kind for one in port.compared("f4").divergences]
+
+    assert kinds() == ["dueling-mean-axis"]
+    monkeypatch.setattr(
+        "parity.diagnosis.cut_search.CutSearch._larger_cut", lambda self, found: None
+    )
+    assert kinds() != ["dueling-mean-axis"]
