@@ -33,7 +33,14 @@ from parity.frameworks.torch_replay import from_numpy as from_numpy
 from parity.frameworks.torch_replay import is_foreign, name_of
 from parity.frameworks.torch_replay import to_numpy as to_numpy
 from parity.frameworks.torch_watcher import Watcher
-from parity.frameworks.torch_weights import WEIGHTS, held_by, is_layer, modules_of, parameters
+from parity.frameworks.torch_weights import (
+    WEIGHTS,
+    held_by,
+    held_in_dicts,
+    is_layer,
+    modules_of,
+    parameters,
+)
 from parity.frameworks.torch_weights import tensors as tensors
 from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
@@ -102,7 +109,8 @@ def _record(model: Model, inputs: Inputs) -> Tape:
         for path, tensor in flatten_inputs(tensors).items()
     }
     args, kwargs = bound(model, tensors)
-    mode = Watcher(recorder, held_by(modules, attributes=True))
+    named = {**held_in_dicts(model.obj), **held_by(modules, attributes=True)}
+    mode = Watcher(recorder, named)
     host = recorder.host.watching(model.obj, *modules.values())
     with _set_up(model):
         with host, _seen(mode), mode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ class Held(NamedTuple):
     kind: LeafKind
     names: list[str]
     tensor: torch.Tensor
-    module: torch.nn.Module
+    module: torch.nn.Module | None  # None of what a function holds by itself
 
 
 def held_by(modules: Mapping[str, torch.nn.Module], attributes: bool = False) -> dict[int, Held]:
@@ -59,8 +59,43 @@ def held_by(modules: Mapping[str, torch.nn.Module], attributes: bool = False) ->
     return found
 
 
+def held_in_dicts(obj: object) -> dict[int, Held]:
+    """The weights that a function or object holds in a dict of tensors, without modules."""
+    found: dict[int, Held] = {}
+    if is_layer(obj):
+        return found
+    for name, held in discover(obj, lambda one: is_layer(one) or is_weights(one)).items():
+        for path, tensor in _flat(held, name) if isinstance(held, Mapping) else ():
+            kind: LeafKind = "parameter"
+            found.setdefault(id(tensor), Held(kind, [], tensor, None)).names.append(path)
+    return found
+
+
+def is_weights(obj: object) -> bool:
+    """Whether a thing is a dict of floating tensors, or of such dicts and lists; two or more."""
+    if not isinstance(obj, dict):
+        return False
+    leaves = [tensor for _, tensor in _flat(obj, "")]
+    return len(leaves) > 1 and all(
+        isinstance(one, torch.Tensor) and one.is_floating_point() and one.dim() for one in leaves
+    )
+
+
+def _flat(held: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What nested dicts and lists hold, by dotted paths."""
+    if isinstance(held, Mapping):
+        for key, one in held.items():
+            yield from _flat(one, f"{path}.{key}")
+    elif isinstance(held, (list, tuple)):
+        for place, one in enumerate(held):
+            yield from _flat(one, f"{path}.{place}")
+    else:
+        yield path, held
+
+
 def tensors(obj: object) -> list[Tensor]:
-    return [_tensor(one) for one in held_by(modules_of(obj)).values()]
+    held = {**held_in_dicts(obj), **held_by(modules_of(obj))}
+    return [_tensor(one) for one in held.values()]
 
 
 def _tensor(held: Held) -> Tensor:
@@ -78,7 +113,7 @@ def _tensor(held: Held) -> Tensor:
         tuple(tensor.shape),
         name_of(tensor.dtype),
         held.kind,
-        tensor.requires_grad,
+        tensor.requires_grad or held.module is None,
         lambda: to_numpy(tensor),
         write,
         None if momentum is None else 1.0 - float(momentum),

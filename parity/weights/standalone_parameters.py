@@ -124,20 +124,28 @@ def terms(own: Array) -> Find:
 def pair_loose(
     source: Iterable[Loose], target: Iterable[Loose], steps: Mapping[int, int]
 ) -> Iterator[tuple[Part, Part]]:
-    """Those of one role and shape between the same steps, in their order."""
+    """Those of one role and shape between the same steps, in their order.
+
+    What is left then, as where more steps read it in one model, by the steps before alone.
+    """
     ones, others = list(_once(source)), list(_once(target))
     ones, others = _joined_as(ones, others), _joined_as(others, ones)
-    left: dict[Any, list[Part]] = defaultdict(list)
-    right: dict[Any, list[Part]] = defaultdict(list)
-    for one in ones:
-        around = partners(one.before, steps), partners(one.after, steps)
-        key = (one.part.role, one.part.shape, *around)
-        left[key].append(one.part)
-    for one in others:
-        right[one.part.role, one.part.shape, one.before, one.after].append(one.part)
-    for key, parts in left.items():
-        if len(parts) == len(right[key]):
-            yield from zip(parts, right[key], strict=True)
+    for count in (2, 1):
+        left: dict[Any, list[Loose]] = defaultdict(list)
+        right: dict[Any, list[Loose]] = defaultdict(list)
+        for one in ones:
+            around = partners(one.before, steps), partners(one.after, steps)
+            key = (one.part.role, one.part.shape, *around[:count])
+            left[key].append(one)
+        for one in others:
+            around = one.before, one.after
+            key = (one.part.role, one.part.shape, *around[:count])
+            right[key].append(one)
+        alike = [key for key in left if len(left[key]) == len(right[key])]
+        for key in alike:
+            yield from ((a.part, b.part) for a, b in zip(left[key], right[key], strict=True))
+        taken = {id(one) for key in alike for one in (*left[key], *right[key])}
+        ones, others = ([one for one in own if id(one) not in taken] for own in (ones, others))
 
 
 def _joined_as(several: Sequence[Loose], others: Sequence[Loose]) -> list[Loose]:
