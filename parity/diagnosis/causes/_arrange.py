@@ -81,8 +81,21 @@ class AxisOrder:
             return f"axis {self.axis} as {self.interleaves}, column by column"
         if 1 < len(self.blocks) <= 4:
             return f"axis {self.axis} in blocks of {self.blocks} in another order"
-        shown = ", ".join(map(str, self.order[:8])) + (", ..." if len(self.order) > 8 else "")
-        return f"axis {self.axis} in the order {shown}"
+        first, last = self._moved
+        # the first and the last entry of what is transposed stay where they are
+        start, end = max(first - 1, 0), min(last + 1, len(self.order))
+        part = AxisOrder(self.axis, tuple(n - start for n in self.order[start:end]))
+        if part != self and part.split is not None:
+            return f"axis {self.axis} from {start} to {end - 1} in another order: {part.split}"
+        shown = ", ".join(map(str, self.order[first : first + 8]))
+        shown += ", ..." if len(self.order) > first + 8 else ""
+        return f"axis {self.axis} in the order {shown}" + (f" from {first} on" if first else "")
+
+    @property
+    def _moved(self) -> tuple[int, int]:
+        """The first entry that is another one, and one more than the last."""
+        moved = np.flatnonzero(np.array(self.order) != np.arange(len(self.order)))
+        return (int(moved[0]), int(moved[-1]) + 1) if moved.size else (0, len(self.order))
 
 
 def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:

@@ -72,3 +72,11 @@ def test_the_end_of_a_row_at_a_value_that_is_there_twice():
     target = array.transpose(3, 0, 1, 2).reshape(2, 4, 4, 2)
     found = arrangement(array, target)
     assert found is not None and np.array_equal(found(array), target)
+
+
+def test_an_order_of_a_part_of_an_axis_is_said_of_that_part() -> None:
+    block = np.arange(12).reshape(3, 4).T.ravel() + 5
+    order = AxisOrder(1, (*range(5), *block.tolist(), *range(17, 20)))
+    assert str(order) == "axis 1 from 5 to 16 in another order: (3, 4) read as (4, 3), axes (1, 0)"
+    other = AxisOrder(0, (0, 1, 2, 5, 4, 7, 3, 6, 8))
+    assert str(other) == "axis 0 in the order 5, 4, 7, 3, 6, 8 from 3 on"
