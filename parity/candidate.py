@@ -44,11 +44,16 @@ _LOCATING_ONE, _EXPLAINING_ONE = 1.0, 2.0  # what each mismatch adds
 
 @dataclass(frozen=True)
 class _Judged:
-    """The match of the models as they are, the one with every mismatch repaired, the verdict."""
+    """The match of the models as they are, the one with every mismatch repaired, the verdict.
+
+    Attributes:
+        branches: whether a mismatch is of several branches, each of which differs.
+    """
 
     matched: Match
     repaired: Match
     verdict: Verdict
+    branches: bool = False
 
     @property
     def unexplained(self) -> tuple[int, int, int]:
@@ -57,6 +62,11 @@ class _Judged:
         kinds = [cause.kind for cause in causes if cause is not None]
         proved = sum(cause is not None and cause.confirmed for cause in causes)
         return causes.count(None), kinds.count(FORMULA), len(causes) - proved
+
+    @property
+    def nearly_explained(self) -> int:
+        """How many divergences have a cause that comes close."""
+        return sum(one.closest is not None for one in self.verdict.divergences)
 
     @property
     def blames_weights(self) -> bool:
@@ -162,7 +172,9 @@ class _Steps:
 
     def by_branches(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what differs in several branches as a divergence of each."""
-        return self._again(judged, (None, None)) if any(judged.unexplained) else (self, judged)
+        if not judged.branches or not any(judged.unexplained):
+            return self, judged
+        return self._again(judged, (None, None))
 
     def with_weights_alone(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what they compute of weights alone looked into as all else is."""
@@ -206,6 +218,7 @@ class _Steps:
         again = step.judged(known, planned=False, apart=True)
         better = again.unexplained < judged.unexplained
         as_well = judged.unexplained[0] > 0 and again.unexplained == judged.unexplained
+        as_well = as_well and again.nearly_explained >= judged.nearly_explained
         if as_much:
             as_well = again.unexplained[::2] <= judged.unexplained[::2]
         if again.verdict.verdict == "diverged" and (better or as_well):
@@ -222,7 +235,7 @@ class _Steps:
     ) -> _Judged:
         problems = [*self.problems, *self.beside.unverified]
         verdict = judge(matched, repaired, mismatches, self.pairs, problems, explained, self.beside)
-        return _Judged(matched, repaired, verdict)
+        return _Judged(matched, repaired, verdict, any(one.branches for one in mismatches))
 
     def checked(self, judged: _Judged) -> _Judged:
         """The verdict after the checks that run the models again, or look more closely."""

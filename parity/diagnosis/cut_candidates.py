@@ -60,7 +60,8 @@ class CutCandidates:
             if b in self.found.arranged and not behind:  # the same in another arrangement
                 yield depths[b], 0, b, self.found.arranged[b]
             for a in fitting.get(key(walks[1], b), ()):
-                if behind and depth[a] + depths[b] > limits.OTHERS_WITHIN:
+                apart = behind == limits.OTHER_ROOTS
+                if apart and depth[a] + depths[b] > limits.OTHER_ROOTS_WITHIN:
                     return
                 if is_exact(dtypes[a]) == is_exact(others[b]) and self._behind(a, b) == behind:
                     yield depth[a] + depths[b] + behind, abs(depth[a] - depths[b]), b, a

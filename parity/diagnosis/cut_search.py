@@ -6,7 +6,7 @@ reconverge, the region ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates
-from parity.diagnosis.joined_branches import branches
+from parity.diagnosis.joined_branches import Branch, branches
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
@@ -170,8 +170,11 @@ class CutSearch:
             self.scene.or_where_it_is_read(self.candidate, candidate, b),
         )
         regions = or_first_in_loop(self.scene, regions)
+        joined = list[Branch]()
         if min(region.computing for region in regions) > 1:
-            first = self._first_branch((a, b)) or self._first_of_several(regions, (a, b))
+            joined = branches(self.scene, (a, b), self.ends.orders)
+            first = self._first_branch(joined) if self.scene.apart else None
+            first = first or self._first_of_several(regions, (a, b))
             if first is not None:
                 return first
         repaired.pairs[b] = Pair(a, b, order, 0.0)
@@ -180,7 +183,7 @@ class CutSearch:
         # `_try` saw later values reconverge
         mismatch = self.scene.mismatch(regions, (a, b), order, gap, reconverges=True)
         passed_on = self.found.pairs.get(b) if passes_on[1] else None
-        return replace(mismatch, passed_on=passed_on), repaired
+        return replace(mismatch, passed_on=passed_on, branches=bool(joined)), repaired
 
     def _gap(self, a: int, b: int, order: Order) -> float:
         """How far the candidate's `b` is from the reference's `a`."""
@@ -193,9 +196,8 @@ class CutSearch:
         outputs = sum(output_matches(repaired, pair) for pair in self.scene.differing)
         return outputs, sum(pair.same for pair in repaired.pairs.values())
 
-    def _first_branch(self, ends: tuple[int, int]) -> tuple[Mismatch, Match] | None:
+    def _first_branch(self, found: Sequence[Branch]) -> tuple[Mismatch, Match] | None:
         """The first of the branches that differ before they are joined, as a query and its keys."""
-        found = branches(self.scene, ends, self.ends.orders) if self.scene.apart else []
         if not found:
             return None
         a, b, order, array = min(found, key=lambda one: one.candidate)

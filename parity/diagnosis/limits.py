@@ -16,9 +16,9 @@ LEFT = 0.01  # of a difference, once what explains it is put right
 # --- regions --------------------------------------------------------------------------------------
 LEAST_FAULT_OF_CONSTANTS = 0.1  # no rounding of a float32 parameter leaves so much
 CUT_TRIES = 60  # pairs of values that are tried as the end of a region; a pair costs a replay
-ALIKE_TRIES = 20  # the same of values that are made with the same weights, after those
+ALIKE_TRIES = 8  # the same of values that are made with the same weights, after those
 OTHER_WEIGHTS, OTHER_ROOTS = 0.5, 2.0  # operations by which pairs made of others are put behind
-OTHERS_WITHIN = 12  # operations behind such a pair
+OTHER_ROOTS_WITHIN = 12  # operations behind a pair made of others
 BOTTLENECK_TRIES = 24  # the same of values through which all goes, where no others end it
 BOTTLENECKS = 64  # of either side
 WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on

@@ -88,6 +88,7 @@ class Mismatch:
         passed_on: the partner that the candidate's value has by itself: what the reference changes
             before others read it, the candidate passes on unchanged.
         unshared: how many weights each model has, where they share none; else 0.
+        branches: whether it is of several branches that are joined, each of which differs.
     """
 
     reference: Region
@@ -100,6 +101,7 @@ class Mismatch:
     leaves: tuple[DifferingLeaf, ...] = ()
     passed_on: Pair | None = None
     unshared: int = 0
+    branches: bool = False
 
     @property
     def regions(self) -> tuple[Region, Region]:
