@@ -218,7 +218,7 @@ PAIRS = [
     pair(
         "esm-own-mask", of.PADDED_ESM,
         Fault(
-            "embeddings of the padding are zero in TensorFlow alone", ("op-extra",),
+            "embeddings of the padding are zero in TensorFlow alone", ("op-extra", "sequence-mask"),
             ("embeddings",),
         ),
     ),
