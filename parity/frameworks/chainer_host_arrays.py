@@ -1,7 +1,7 @@
 """Which arrays a model's own NumPy code makes of its inputs, as `ids[:, step]`.
 
-Chainer's functions take arrays as they are, so that a recording sees only that an array is new. What
-is made of the inputs is another array on other inputs; what the code holds by itself is not.
+Chainer's functions take arrays as they are, so that a recording sees only that an array is new. On
+other inputs what is made of them is another array; what the code holds by itself is not.
 """
 
 from __future__ import annotations
