@@ -4,9 +4,11 @@
     python -m benchmarks.verdict.many FOLDER --shard 3/8 ...    # on the third of eight machines
     python -m benchmarks.verdict.many FOLDER --tables           # of what is in FOLDER so far
 
-The work comes in units, each a right pair on ten inputs or fifty generated faults. A unit that is
-done is a line in FOLDER, with its commit; a run that is started again does what is missing. Where
-parity passes a fault, or reports a right pair, the line has the seed or the input that repeats it.
+The work comes in units, each a right pair on fifty inputs or a hundred generated faults. A unit
+that is done is a line in FOLDER, with its commit; a run that is started again does what is missing.
+Where parity passes a fault, or reports a right pair, the line has the seed or the input that
+repeats it. Explanations take most of the time and decide no verdict: a fault is compared without
+them, and once more with the usual budget where that is not enough to call it `diverged`.
 """
 
 from __future__ import annotations
@@ -25,14 +27,16 @@ from typing import Any
 from benchmarks.pages import cell
 from benchmarks.pairs import wilson
 from benchmarks.verdict import jobs
+from parity import budget
 from parity.history.run import commit
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
 
-INPUTS = 10  # of a right pair in a unit
-FAULTS = 50  # generated pairs in a unit
+INPUTS = 50  # of a right pair in a unit
+FAULTS = 100  # generated pairs in a unit
+SECONDS = 0.001  # of a budget that is spent before anything is explained
 FIRST_SEED = 200_000_000  # of the generated pairs; no other benchmark runs those from here on
-TASKS = 20  # after which a process is replaced: frameworks keep what they once compiled
+TASKS = 4  # after which a process is replaced: frameworks keep what they once compiled
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,10 +153,17 @@ def _mutated(start: int) -> Iterator[tuple[str, str, str]]:
                     yield named, "not built", ""
                     continue
                 below = case.effect <= pair.rounding
-                verdict, first = _verdict(lambda pair=pair: compare(pair))
+                verdict, first = _verdict_first(lambda pair=pair: compare(pair))
                 yield named, "below rounding" if below and verdict == "parity" else verdict, first
         except Exception as error:  # no pair to judge
             yield named, "not built", f"{type(error).__name__}: {error}".split("\n")[0]
+
+
+def _verdict_first(compare: Callable[[], Any]) -> tuple[str, str]:
+    """A verdict without explanations; with them where it is not `diverged`."""
+    with budget.limits(SECONDS, None):
+        said = _verdict(compare)
+    return said if said[0] == "diverged" else _verdict(compare)
 
 
 def _verdict(compare: Callable[[], Any]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from benchmarks.verdict import many
+from parity import budget
 
 
 @pytest.fixture
@@ -34,6 +35,20 @@ def test_a_fault_that_passes_is_listed_with_its_seed(one_generated_pair, monkeyp
     assert f"- {case}: parity" in text
 
 
+def test_what_a_small_budget_leaves_open_is_compared_with_the_usual_one(monkeypatch):
+    budgets = []
+
+    def verdict(compare):
+        with budget.spending() as spent:
+            budgets.append(spent.seconds)
+        return ("unverified" if spent.seconds < 1 else "parity"), ""
+
+    monkeypatch.setattr(many, "_verdict", verdict)
+
+    assert many._verdict_first(lambda: None) == ("parity", "")
+    assert budgets == [many.SECONDS, budget.SECONDS]
+
+
 def test_only_what_is_missing_runs_and_a_cut_off_line_is_missing(tmp_path):
     done = {"unit": ["mutated", "", 0], "said": {"diverged": 50}, "others": [], "commit": "0" * 8}
     (tmp_path / "1-of-2.jsonl").write_text(json.dumps(done) + "\n" + json.dumps(done)[:20])
@@ -46,4 +61,4 @@ def test_shards_share_the_work_without_overlap():
     shards = [units[part::3] for part in range(3)]
 
     assert sorted(sum(shards, [])) == sorted(units)
-    assert len(units) == 20
+    assert len(units) == 1000 // many.FAULTS
