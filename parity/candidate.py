@@ -19,7 +19,7 @@ from parity.diagnosis.host_outputs import Beside, by_value, judge_beside
 from parity.diagnosis.locate import locate
 from parity.diagnosis.oracle import hold_against
 from parity.diagnosis.output_pairs import pair_outputs
-from parity.diagnosis.outputs import in_layout_of_a_cube
+from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.replay_check import PlainRuns
@@ -292,7 +292,7 @@ class _Steps:
                 candidate,
                 pairs,
                 {**verdict.outputs, **beside.verdicts},
-                partial(in_layout_of_a_cube, matched),
+                partial(in_reference_layout, matched),
             ),
             heads=paired_heads(reference.tape, candidate, pairs),
             coverage=verdict.coverage,

@@ -7,7 +7,9 @@ in their `Adapter` (parity/frameworks/); what is here knows none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import gc
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -226,16 +228,17 @@ class Tape:
         dirty = set(replaced)
         for value_id, array in replaced.items():
             run.replace(value_id, array)
-        for op in self.ops:
-            if only is not None and op.index not in only:
-                continue
-            if base and dirty.isdisjoint(op.inputs):
-                continue
-            check()
-            run.step(op, replaced)
-            dirty.update(op.outputs)
-            if after:
-                after(op, run)
+        with _uncollected():
+            for op in self.ops:
+                if only is not None and op.index not in only:
+                    continue
+                if base and dirty.isdisjoint(op.inputs):
+                    continue
+                check()
+                run.step(op, replaced)
+                dirty.update(op.outputs)
+                if after:
+                    after(op, run)
         return run
 
     def outputs_of(
@@ -257,3 +260,19 @@ class Tape:
 
         run = self.replay(precision, replaced, after=forget)
         return {name: run.array(value) for name, value in self.outputs.items()}
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for garbage while very many objects are made, nearly all of which stay.
+
+    It would walk over all that the frameworks hold, again and again: a third of a match's time.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -76,10 +75,7 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
         op = tape.producer(end)
         if op is None or op.word in _OF_IMAGES:
             continue
-        live = [one for one in op.inputs if tape.is_live(one)]
-        if len(live) > 1 and op.word in _PRODUCTS:
-            continue
-        for source in live:
+        for source in filter(tape.is_live, op.inputs):
             shape = tape.values[source].shape
             flat = len(shape) < 3 and (not shape or shape[0] == batch)
             if source not in seen and not flat:
@@ -89,15 +85,21 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 
 
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
-    """Whether an image's rows, columns and channels are still axes by themselves, or may be."""
+    """Whether an image's rows, columns and channels are still axes by themselves, or may be.
+
+    A product has to keep them: of two images it may sum over the channels, or over all places.
+    """
     shape = tape.values[image].shape
-    places = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    places: Sequence[Array] | None = list(np.indices(shape, dtype=np.float64))
     for op, source, end in steps:
-        moved = _moved(tape, op, source, end, places)
-        if moved is None:
-            return True
-        places = moved
-    sources = _axes_of(places, shape)
+        product = op.word in _PRODUCTS and sum(map(tape.is_live, op.inputs)) > 1
+        if places is not None:
+            places = (_summed if product else _moved)(tape, op, source, end, places)
+        if product and places is None:
+            return False
+    if places is None:
+        return True
+    sources = _axes_of(places)
     if len(sources) != len(shape):
         return True
     last = len(shape) - 1
@@ -119,27 +121,56 @@ def _is_layout(sources: Sequence[frozenset[int]], channels: int, last: int) -> b
     return False
 
 
-def _moved(tape: Tape, op: Op, source: int, end: int, places: Array) -> Array | None:
+def _moved(
+    tape: Tape, op: Op, source: int, end: int, places: Sequence[Array]
+) -> Sequence[Array] | None:
     """What lies where behind an operation; None where it does more than to move or to compute."""
     shape = tape.values[end].shape
     if op.role != "move":
-        return places if places.shape == shape else None
-    if math.prod(shape) != places.size or len(op.outputs) != 1:
+        return places if places[0].shape == shape else None
+    live = [one for one in op.inputs if tape.is_live(one)]
+    if any(tape.values[one].shape != places[0].shape for one in live):
         return None
-    given = {one: tape.recorded_array(one) for one in op.inputs} | {source: places}
-    try:
-        run = tape.replay("float64", given, Replay(tape, "float64", {}), only=(op.index,))
-    except ParityError:
-        return None
-    found: Array = run.array(end)
-    return found if found.shape == shape else None
+    rest = {one: tape.recorded_array(one) for one in op.inputs}
+    # what is joined with it lies as it does
+    return _results(tape, op, end, [rest | dict.fromkeys(live, one) for one in places])
 
 
-def _axes_of(places: Array, shape: Sequence[int]) -> list[frozenset[int]]:
-    """Of each axis of an array of places the axes of the image that go along it."""
+def _summed(
+    tape: Tape, op: Op, source: int, end: int, places: Sequence[Array]
+) -> Sequence[Array] | None:
+    """What lies where behind a product with ones; None where it sums over one of the axes."""
+    ones = {one: np.ones(tape.values[one].shape) for one in op.inputs}
+    results = _results(tape, op, end, [ones, *({**ones, source: one} for one in places)])
+    if results is None:
+        return None
+    count, *found = results
+    found = [one / count for one in found]
+    kept = all(
+        np.ptp(one) > 0 or np.ptp(before) == 0
+        for one, before in zip(found, places, strict=True)
+    )
+    return found if kept else None
+
+
+def _results(
+    tape: Tape, op: Op, end: int, given: Sequence[Mapping[int, Array]]
+) -> list[Array] | None:
+    """What an operation makes of each of several arguments; None where it refuses one."""
     found = []
-    for axis in range(places.ndim):
-        line = np.moveaxis(places, axis, 0).reshape(places.shape[axis], -1)[:, 0]
-        along = np.unravel_index(line.astype(np.int64), tuple(shape))
-        found.append(frozenset(i for i, one in enumerate(along) if (one != one[0]).any()))
+    for arguments in given:
+        try:
+            run = tape.replay("float64", arguments, Replay(tape, "float64", {}), only=(op.index,))
+        except ParityError:
+            return None
+        found.append(run.array(end))
+    return found if all(one.shape == tape.values[end].shape for one in found) else None
+
+
+def _axes_of(places: Sequence[Array]) -> list[frozenset[int]]:
+    """Of each axis of what is moved the axes of the image that go along it."""
+    found = []
+    for axis in range(places[0].ndim):
+        lines = [np.moveaxis(one, axis, 0).reshape(one.shape[axis], -1)[:, 0] for one in places]
+        found.append(frozenset(i for i, line in enumerate(lines) if (line != line[0]).any()))
     return found

@@ -109,7 +109,7 @@ def find_order(
     if print_.masks != (0, 0, 0):
         a, b = mask_sentinels(a), mask_sentinels(b)
     extent = Extent(print_.norm, max(print_.high, -print_.low))
-    if a.shape == b.shape and b.size <= limits.SAMPLED_ELEMENTS:
+    if a.shape == b.shape and b.size <= limits.MEASURED_AT_ONCE:
         distance = residual(a, b, extent)  # most values lie as their partners do
         if distance <= tolerance:
             return next(orders(a.shape, b.shape)), distance
@@ -149,7 +149,7 @@ def _likely_orders(a: Array, b: Array, allowed: float) -> Iterator[Order]:
     """The orders that sums along each axis do not rule out, up to an `allowed` norm."""
     every = orders(a.shape, b.shape)
     lengths = without_ones(a.shape)
-    same = sorted(lengths) == sorted(without_ones(b.shape))
+    same = same_lengths(a.shape, b.shape)
     if not same or not limits.FEW_AXES < len(lengths) <= limits.MANY_AXES:
         yield from every
         return
@@ -196,6 +196,11 @@ def _sums(array: Array) -> list[Array]:
 def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without its axes of length 1."""
     return tuple(length for length in shape if length != 1)
+
+
+def same_lengths(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether two shapes have the same axes in any order, but for those of length 1."""
+    return one == other or sorted(without_ones(one)) == sorted(without_ones(other))
 
 
 def orders(reference: tuple[int, ...], candidate: tuple[int, ...]) -> Iterator[Order]:

@@ -59,8 +59,7 @@ def fingerprint(array: Array) -> Fingerprint:
     if not (high <= 1e7 and low >= -1e7):  # sentinels, or not finite
         flat = mask_sentinels(flat)
         low, high = float(flat.min()), float(flat.max())
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = squared_norm(flat)
+    squares = squared_norm(flat)
     if not np.isfinite(squares):
         nans, infinite = np.isnan(flat), np.isinf(flat)
         masks = (int(nans.sum()), int(infinite.sum()), int((flat == -np.inf).sum()))

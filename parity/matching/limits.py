@@ -13,6 +13,7 @@ FIRST_ELEMENTS = 16  # of which most arrays show so many
 
 # --- axis orders ----------------------------------------------------------------------------------
 SAMPLED_ELEMENTS = 64  # by which most orders are ruled out
+MEASURED_AT_ONCE = 1 << 12  # elements that cost no more than the choice of a few
 FEW_AXES = 4  # up to this there are no more than 24 orders
 MANY_AXES = 6  # beyond this not every permutation is tried
 SUMS_DIFFER = 4.0  # times what the elements' difference may add up to in a sum along axes

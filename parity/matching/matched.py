@@ -9,7 +9,7 @@ from itertools import islice
 
 from parity.draws.pairing import Drawing
 from parity.matching import limits
-from parity.matching.axis_order import Order, find_order, without_ones
+from parity.matching.axis_order import Order, find_order, same_lengths
 from parity.matching.fingerprint import Fingerprint, Index, fingerprint
 from parity.numerics.accounting import elementwise, rounding
 from parity.numerics.difference import residual
@@ -153,8 +153,7 @@ class Indexed(Side):
         """
         if tolerance == limits.NEAR:
             return self._nearest(array, alike)
-        lengths = sorted(without_ones(array.shape))
-        same = [one for one in alike if sorted(without_ones(self.array(one).shape)) == lengths]
+        same = [one for one in alike if same_lengths(self.array(one).shape, array.shape)]
         others = [one for one in alike if one not in same]
         for value in (*same, *others):
             found = find_order(self.array(value), array, limits.SAME, self.print(value))

@@ -50,22 +50,23 @@ def output_rows(
     candidate: Tape,
     pairs: Sequence[OutputPair],
     verdicts: Mapping[str, str],
-    lay: Callable[[OutputPair, Array], Array] = lambda pair, array: array,
+    lay: Callable[[OutputPair, Array], Array | None],
 ) -> tuple[OutputRow, ...]:
     """The outputs in the working precision.
 
     Args:
         verdicts: by name.
-        lay: lays a candidate's output out as the reference's.
+        lay: lays a candidate's output out as the reference's; None where its shape is another.
     """
     rows = []
     for pair in pairs:
         first = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
         second = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
-        same = first.shape == second.shape
-        second = lay(pair, second) if same else second
-        difference = measure(first, second) if same else None
-        decisions = decide(first, second, reference.array(pair.reference)) if same else None
+        difference = decisions = None
+        laid_out = lay(pair, second)
+        if laid_out is not None and laid_out.shape == first.shape:
+            difference = measure(first, laid_out)
+            decisions = decide(first, laid_out, reference.array(pair.reference))
         verdict = verdicts[pair.name]
         rows.append(OutputRow(pair.name, verdict, first.shape, second.shape, difference, decisions))
     return tuple(rows)

@@ -208,6 +208,8 @@ def squared_distance(a: Array, b: Array) -> float:
     """The sum of squares of a difference, block by block, so that nothing of full size is made."""
     total = 0.0
     with np.errstate(all="ignore"):
+        if a.size <= limits.BLOCK:  # most values of most models
+            return squared_norm(a - b)
         for x, y in blocks(a, b):
             gap = x - y
             total += float(np.einsum("i,i->", gap, gap))

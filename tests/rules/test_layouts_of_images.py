@@ -140,3 +140,52 @@ def test_films_have_their_channels_in_either_place() -> None:
     assert of(films_last) == "parity"
     assert of(lambda x: tf.reverse(films_last(x), [2])) == "diverged"
     assert of(lambda x: tf.transpose(films_last(x), (0, 1, 3, 2, 4))) == "diverged"
+
+
+def test_a_product_that_keeps_rows_columns_and_channels_leaves_an_image() -> None:
+    """RAFT's convex upsampling: weights of each pixel, over what lies around it."""
+
+    def upsampled(x: torch.Tensor) -> torch.Tensor:
+        weight = torch.softmax(conv2d(x, KERNEL)[:, :12].reshape(2, 3, 2, 2, 6, 7), 1)
+        around = torch.stack([conv2d(x, SMALL), 2 * conv2d(x, SMALL), conv2d(x, SMALL) ** 2], 1)
+        found = (weight[:, :, None] * around[:, :, :, None, None]).sum(1)
+        return found.permute(0, 1, 4, 2, 5, 3).reshape(2, 6, 12, 14)
+
+    def upsampled_last(x: torch.Tensor) -> torch.Tensor:
+        x = x.permute(0, 3, 1, 2)
+        weight = last(conv2d(x, KERNEL)[:, :12]).reshape(2, 6, 7, 3, 2, 2)
+        one = last(conv2d(x, SMALL))
+        around = torch.stack([one, 2 * one, one**2], 3)
+        found = torch.einsum("bhwkij,bhwkc->bhiwjc", torch.softmax(weight, 3), around)
+        return found.reshape(2, 12, 14, 6)
+
+    assert verdict(upsampled, upsampled_last) == "parity"
+    assert verdict(upsampled, lambda x: upsampled_last(x).permute(0, 1, 3, 2)) == "diverged"
+
+
+def test_a_product_of_two_images_over_their_channels_is_none() -> None:
+    """Of attention over the rows the heads are an axis of their own, not channels."""
+
+    def attention(found: torch.Tensor) -> torch.Tensor:
+        columns = found.reshape(2, 5, 3, 6, 7).mean(4)
+        return torch.softmax(torch.einsum("bhdq,bhdk->bhqk", columns, 2 * columns), 3)
+
+    def first(x: torch.Tensor) -> torch.Tensor:
+        return attention(maps(x))
+
+    def heads_last(x: torch.Tensor) -> torch.Tensor:
+        return last(first(x.permute(0, 3, 1, 2)))
+
+    assert verdict(first, lambda x: first(x.permute(0, 3, 1, 2))) == "parity"
+    assert verdict(first, heads_last) == "diverged"
+
+
+def test_an_output_in_the_other_layout_is_measured_in_the_references() -> None:
+    models = (
+        parity.wrap(maps, framework="torch"),
+        parity.wrap(lambda x: maps_last(x) + 1e-3, framework="torch", input_layout="NHWC"),
+    )
+    report = parity.compare(*models, inputs=X)
+    (row,) = report.worst.outputs
+    assert row.difference is not None and abs(row.difference.largest - 1e-3) < 1e-6
+    assert "not comparable" not in str(report)
