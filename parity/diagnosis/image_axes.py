@@ -147,8 +147,7 @@ def _summed(
     count, *found = results
     found = [one / count for one in found]
     kept = all(
-        np.ptp(one) > 0 or np.ptp(before) == 0
-        for one, before in zip(found, places, strict=True)
+        np.ptp(one) > 0 or np.ptp(before) == 0 for one, before in zip(found, places, strict=True)
     )
     return found if kept else None
 
