@@ -43,6 +43,15 @@ _LOCATING_ONE, _EXPLAINING_ONE = 1.0, 2.0  # what each mismatch adds
 
 
 @dataclass(frozen=True)
+class _Located:
+    """The match of the models as they are, the one with every mismatch repaired, and these."""
+
+    matched: Match
+    repaired: Match
+    mismatches: Sequence[Mismatch]
+
+
+@dataclass(frozen=True)
 class _Judged:
     """The match of the models as they are, the one with every mismatch repaired, the verdict.
 
@@ -91,7 +100,11 @@ def compare_candidate(
     pairs, problems = pair_outputs(reference.tape, candidate)
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
-    judged = step.judged(reference)
+    located = step.located(reference)
+    if located.mismatches and differ_in_weights_alone(located.matched, layers=True):
+        step = step.changed((as_of_inputs, as_of_inputs))
+        located = step.located(step.reference, planned=False)
+    judged = step.explained(located)
     for again in (_Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):
         if judged.verdict.verdict == "diverged" and budget.current().has_time_again:
             step, judged = again(step, judged)
@@ -133,21 +146,21 @@ class _Steps:
         return [pair for pair in self.pairs if not by_value(*tapes, pair)]
 
     def judged(self, reference: Indexed, planned: bool = True, apart: bool = False) -> _Judged:
-        """Matches, locates and explains.
+        """Matches, locates and explains; see `located`."""
+        return self.explained(self.located(reference, planned, apart), planned)
+
+    def located(self, reference: Indexed, planned: bool = True, apart: bool = False) -> _Located:
+        """Matches and locates.
 
         Args:
             planned: whether the weights of the phases are part of the whole that was announced.
             apart: whether branches that are joined are divergences of their own.
         """
-
-        def begin(phase: str, weight: float, more: float = 0.0) -> None:
-            self.phases.begin(phase, weight * planned, more + weight * (not planned))
-
         model = self.candidate.model
-        begin(f"matching {model}", MATCHING)
+        self._begin(planned, f"matching {model}", MATCHING)
         operations = self.phases.operations(len(self.candidate.ops))
         matched = match(reference, self.candidate, operations)
-        begin(f"locating where {model} differs", LOCATING)
+        self._begin(planned, f"locating where {model} differs", LOCATING)
 
         def reached(count: int, share: float) -> None:
             expected = count / (share or 1.0)  # as many in the rest as up to here
@@ -155,12 +168,21 @@ class _Steps:
 
         weights = unshared(matched, self.traced)
         if weights is not None:
-            mismatches, repaired = [weights], matched
-        else:
-            mismatches, repaired = locate(matched, self.traced, reached, apart)
-        begin(f"explaining {model}", EXPLAINING, _EXPLAINING_ONE * len(mismatches))
-        explained = self.phases.operations(len(mismatches))
-        return self._verdict(matched, repaired, mismatches, explained)
+            return _Located(matched, matched, [weights])
+        mismatches, repaired = locate(matched, self.traced, reached, apart)
+        return _Located(matched, repaired, mismatches)
+
+    def explained(self, found: _Located, planned: bool = True) -> _Judged:
+        """The verdict on what is located, with its causes."""
+        count = len(found.mismatches)
+        self._begin(
+            planned, f"explaining {self.candidate.model}", EXPLAINING, _EXPLAINING_ONE * count
+        )
+        progress = self.phases.operations(count)
+        return self._verdict(found.matched, found.repaired, found.mismatches, progress)
+
+    def _begin(self, planned: bool, phase: str, weight: float, more: float = 0.0) -> None:
+        self.phases.begin(phase, weight * planned, more + weight * (not planned))
 
     def by_steps(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what one of them computes at once cut as the other's loops have it."""
@@ -186,6 +208,25 @@ class _Steps:
             return self, judged
         return self._again(judged, (as_of_inputs, as_of_inputs), layers)
 
+    def changed(self, changes: Sequence[Callable[[Tape], Tape] | None]) -> _Steps:
+        """The same models with their programs changed, of the reference and of the candidate."""
+        first, second = (
+            run.made(change) if change else run
+            for run, change in zip(self.plain_runs, changes, strict=True)
+        )
+        known = self.reference
+        if changes[0]:
+            known = Indexed(first.tape, first.tape.replay("float64"), sharp=known.sharp)
+        pairs, problems = pair_outputs(known.tape, second.tape)
+        return replace(
+            self,
+            reference=known,
+            candidate=second.tape,
+            plain_runs=(first, second),
+            pairs=pairs,
+            problems=problems,
+        )
+
     def _again(
         self,
         judged: _Judged,
@@ -197,25 +238,9 @@ class _Steps:
         Args:
             as_much: whether it is enough that as much is explained, by a formula or otherwise.
         """
-        first, second = (
-            run.made(change) if change else run
-            for run, change in zip(self.plain_runs, changes, strict=True)
-        )
-        known = self.reference
-        if changes[0]:
-            known = Indexed(first.tape, first.tape.replay("float64"), sharp=known.sharp)
-        pairs, problems = pair_outputs(known.tape, second.tape)
-        runs = first, second
-        step = replace(
-            self,
-            reference=known,
-            candidate=second.tape,
-            plain_runs=runs,
-            pairs=pairs,
-            problems=problems,
-        )
+        step = self.changed(changes)
         missed = budget.current().missed.copy()
-        again = step.judged(known, planned=False, apart=True)
+        again = step.judged(step.reference, planned=False, apart=True)
         better = again.unexplained < judged.unexplained
         as_well = judged.unexplained[0] > 0 and again.unexplained == judged.unexplained
         as_well = as_well and again.nearly_explained >= judged.nearly_explained

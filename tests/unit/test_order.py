@@ -135,7 +135,7 @@ def test_few_orders_are_compared_in_full(monkeypatch: pytest.MonkeyPatch) -> Non
         return residual(*arrays)
 
     monkeypatch.setattr(order_module, "residual", counted)
-    hypercube = distinct(6, 6, 6, 6)
+    hypercube = distinct(9, 9, 9, 9)
     assert found(hypercube, hypercube.transpose(3, 1, 0, 2)) is not None
     assert len(compared) == 1
 

@@ -152,17 +152,19 @@ def _read_of_weights(case: Case, reference: Inside) -> Iterator[Explanation]:
     made = [op.outputs[0] for op in tapes[0].ops if op.static]
     for array in read:
         for value in reference.values if varies(array) else ():
-            if tapes[0].values[value].shape != array.shape:
+            shape = tapes[0].values[value].shape
+            if math.prod(shape) != array.size:
                 continue
             for other in made:
                 if tapes[0].values[other].size == array.size and close(
                     runs[0].array(other).reshape(array.shape), array
                 ):
                     right, wrong = named(tapes[0], value), named(tapes[0], other)
+                    read_there = array.reshape(shape)
                     yield Explanation(
                         "wrong-source",
                         f"the values of {wrong} are read; the reference reads {right}",
-                        with_value(case, value, partial(_constant, constant=array)),
+                        with_value(case, value, partial(_constant, constant=read_there)),
                         parameters={"source": (right, wrong)},
                         cost=OTHER_SOURCE,
                     )
