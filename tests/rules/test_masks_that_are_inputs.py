@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import parity
 from parity.report.report import Report
-from tests.rules.pairs import FIRST, SQUARE, kinds, weights
+from tests.rules.pairs import FIRST, SQUARE, compare, kinds, weights
 
 STEPS = np.random.default_rng(17).standard_normal((2, 6, 7)).astype("f")
 SEEN = np.ones((2, 6), "int64")
@@ -54,3 +54,23 @@ def test_an_index_of_zeros_and_ones_is_no_mask() -> None:
     )
     assert report.verdict == "diverged"
     assert not {"attention-mask-missing", "sequence-mask"} & {*kinds(report)}
+
+
+def test_a_mask_that_is_made_elsewhere_is_what_fused_attention_lacks() -> None:
+    """What both make of the padding is -inf where it is: one side alone adds it to its scores."""
+    wide = weights(7, 8)
+
+    def hidden(seen: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(seen.shape).masked_fill(seen < 1, float("-inf"))[:, None]
+
+    def reference(x: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        query, added = x @ wide, hidden(seen)
+        scores = torch.baddbmm(added, query / 8**0.5, torch.tanh(query).mT)
+        return torch.softmax(scores, 2) @ x, torch.softmax(added, 2)
+
+    def candidate(x: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        query = x @ wide
+        attended = F.scaled_dot_product_attention(query, torch.tanh(query), x)
+        return attended, torch.softmax(hidden(seen), 2)
+
+    assert kinds(compare(reference, candidate, inputs=(STEPS, SEEN))) == ["attention-mask-missing"]

@@ -31,7 +31,7 @@ def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
 
 
 def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
-    """Arrays of zeros and ones among what a region is given, as a mask that is an input.
+    """Arrays of two numbers among what a region is given, as a mask that is an input.
 
     Whole numbers and flags are masks where the region makes of them what hides something.
     """
@@ -41,7 +41,7 @@ def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
     found = []
     for value in filter(tape.is_live, read):
         array = run.array(value)
-        if not is_zero_one(array):
+        if np.unique(array).size != 2 or not is_mask_of(array):
             continue
         if value in side.entering or array.dtype.kind in "biu" and _becomes_a_mask(side, value):
             found.append((value, array))
