@@ -73,4 +73,5 @@ def test_a_mask_that_is_made_elsewhere_is_what_fused_attention_lacks() -> None:
         attended = F.scaled_dot_product_attention(query, torch.tanh(query), x)
         return attended, torch.softmax(hidden(seen), 2)
 
-    assert kinds(compare(reference, candidate, inputs=(STEPS, SEEN))) == ["attention-mask-missing"]
+    (found,) = compare(reference, candidate, inputs=(STEPS, SEEN)).divergences
+    assert found.cause is not None and found.cause.kind == "attention-mask-missing"
