@@ -123,6 +123,7 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
         path: recorder.leaf(array_of(item), "input", path, item.shape, item.dtype.name)
         for path, item in flatten_inputs(native).items()
     }
+    ids_of = {id(item): ids[path] for path, item in flatten_inputs(native).items()}
     floating = {
         path: item for path, item in flatten_inputs(native).items() if item.dtype.kind == "f"
     }
@@ -130,9 +131,11 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
     if arrays:
         recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
         recorder.instead = "Compute with Chainer's functions on Variables"
-    for path, item in arrays.items():
-        recorder.host_read(ids[path], item.copy())
     watch = Watch(recorder, links, model.obj)
+    native = map_arrays(
+        lambda item: watch.following.array(item, ids_of[id(item)]) if isinstance(item, np.ndarray) else item,
+        native,
+    )
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bound(model, native)
     with _set_up(model), _updates(watch):

@@ -17,6 +17,7 @@ from parity.errors import ModelError
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_replay import Call, as_nodes, copy_of, is_of_users, state_of
 from parity.frameworks.chainer_weights import array_of, is_link, owner_of, path_of
+from parity.frameworks.numpy_followed import Followed, Following, plain
 from parity.frameworks.threads import followed
 from parity.patching import patched
 from parity.recorder import Recorder, discover
@@ -45,6 +46,7 @@ class Watch:
     def __init__(self, recorder: Recorder, links: Mapping[str, Any], obj: object) -> None:
         self.recorder = recorder
         self.outside: list[str] = []  # lines that first use an array of the model's NumPy code
+        self.following = Following(recorder, self.value)
         self._links = links
         self._obj = obj
         self._names: dict[int, tuple[Array, LeafKind, str]] = {}
@@ -71,8 +73,8 @@ class Watch:
         def apply(node: Any, inputs: Sequence[Any]) -> Any:
             if threading.get_ident() not in self._threads:
                 return original(node, inputs)
-            with self.recorder.lock:
-                return applied(node, inputs)
+            with self.recorder.lock, self.following.on(False):
+                return applied(node, [self._not_followed(item) for item in inputs])
 
         def applied(node: Any, inputs: Sequence[Any]) -> Any:
             _check_arrays(node, inputs)
@@ -99,7 +101,8 @@ class Watch:
         reads = {name: self._reported(vars(chainer.Variable)[name]) for name in ("array", "data")}
         with patched(chainer.FunctionNode, apply=apply), patched(chainer.Variable, **reads):
             with self._in_thread(), as_nodes(), followed(self._in_thread):
-                yield
+                with self.following.on():
+                    yield
 
     @contextmanager
     def _in_thread(self) -> Iterator[None]:
@@ -111,15 +114,31 @@ class Watch:
         finally:
             self._threads.discard(own)
 
+    def _not_followed(self, item: Any) -> Any:
+        """What a function is applied to: a kernel's own use of NumPy is not looked into."""
+        array = array_of(item)
+        if not isinstance(array, Followed):
+            return item
+        own, value = plain(array), self.recorder.find(array)
+        if value is not None:
+            self.recorder.alias(own, value)
+        if isinstance(item, chainer.Variable):
+            item._data[0] = own
+            return item
+        return own
+
     def _reported(self, own: Any) -> property:
-        """A property that notes where the user's own lines ask a variable for its array."""
+        """A property that follows the array for which the user's own lines ask a variable."""
 
         def read(variable: Any) -> Any:
             array = own.fget(variable)
-            if isinstance(array, np.ndarray) and is_users(sys._getframe(1).f_code):
+            caller = sys._getframe(1)
+            if caller.f_code is chainer.as_array.__code__ and caller.f_back is not None:
+                caller = caller.f_back
+            if isinstance(array, np.ndarray) and is_users(caller.f_code):
                 value = self.recorder.find(array)
                 if value is not None:
-                    self.recorder.host_read(value, array.copy())
+                    return self.following.array(array, value)
             return array
 
         return property(read, own.fset, own.fdel, own.__doc__)
@@ -196,6 +215,12 @@ class Watch:
             return known
         kind, name = self._name(array)
         if not name:
+            known = self.following.find(array)
+            if known is not None:
+                self.recorder.alias(array, known)
+                return known
+            if array.size > 1 and (array != array.flat[0]).any():
+                self.following.lost()
             read = self.recorder.as_read(array, array.dtype.name)
             if read is not None:
                 return read

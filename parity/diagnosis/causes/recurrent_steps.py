@@ -331,7 +331,9 @@ def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
 
 def _without_masks(case: Case) -> Iterator[Explanation]:
     for side in sides(case):
-        if len(side.entering) < 2 and not case.whole:
+        values = side.view.tape.values
+        states = [one for one in side.entering if values[one].size == values[side.view.end].size]
+        if len(states) < 2 and not case.whole:
             continue  # no choice between two states
         kept = ("is not", "is") if side.is_candidate else ("is", "is not")
         for opened in _opened(side):
