@@ -36,6 +36,7 @@ from parity.weights.effect_trials import (
     looked_through_once,
 )
 from parity.weights.known_pairs import Effect, Filling, Known, Start
+from parity.weights.mapped import BY_ELIMINATION
 from parity.weights.operands import Part
 from parity.weights.pairing import Pair, Pairing, Side, finish
 from parity.weights.twins import summed, with_the_others
@@ -63,7 +64,7 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
         tried.append(way)
     if not all(can_be_filled(side) for side in (source, target)):
         return
-    first = min(tried, key=lambda way: len(way.left[0]) + len(way.left[1]))
+    first = min(tried, key=_unknown)
     members = Runs(_RUNS)  # of their own, so that nothing else is left out for them
     for with_twins in (True, False):
         known = None
@@ -85,6 +86,16 @@ def with_effects(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterato
                     yield found
         if known is None or not known.has_twins:
             return
+
+
+def _unknown(way: Pairing) -> tuple[int, int]:
+    """How much of a pairing is guessed, and how much of both models it leaves.
+
+    What is alone of its size is paired with its axes as they fit, and a square's fit in two ways. A
+    wrong one does not show as long as all behind it is constant, so it would be kept.
+    """
+    guessed = sum(pair.role == BY_ELIMINATION for pair in way.pairs)
+    return guessed, len(way.left[0]) + len(way.left[1])
 
 
 class _Search:

@@ -30,6 +30,7 @@ from parity.weights.pairing import MOST_TRIES, Pair, Pairing, Side, finish
 from parity.weights.standalone_parameters import terms
 from parity.weights.tensors import Tensor, varied
 
+BY_ELIMINATION = "by elimination"
 _NAMES = 6  # that one sentence lists
 _FEW_TRIES = 8  # of what is paired by elimination
 _Entry = Mapping[str, Any]
@@ -137,7 +138,7 @@ def with_the_last(source: Side, target: Side, ways: Iterator[Pairing]) -> Iterat
         other = others.get(size)
         # one value throughout would prove nothing
         if other is not None and varied(one) and _arranged(one.read(), other.shape, None):
-            entry = {"role": "by elimination", "source": [one.name], "target": [other.name]}
+            entry = {"role": BY_ELIMINATION, "source": [one.name], "target": [other.name]}
             orders.append(as_given(source, target, entry))
     for choice in islice(_choices([len(own) for own in orders]), _FEW_TRIES if orders else 0):
         pairs = [own[n] for own, n in zip(orders, choice, strict=True)]

@@ -152,6 +152,49 @@ class Sampling(torch.nn.Module):
         return action, self.log_alpha.exp() * raw.cumsum(1)
 
 
+class Bounded(torch.nn.Module):
+    """Features bounded by the rows of a square and by two vectors, and choices by a softmax."""
+
+    def __init__(self):
+        super().__init__()
+        draw = lambda *shape: torch.nn.Parameter(torch.randn(shape))  # noqa: E731
+        self.caps, self.low, self.high = draw(WIDTH, WIDTH), draw(WIDTH), draw(WIDTH)
+        self.out = torch.nn.Linear(WIDTH, 3)
+
+    def forward(self, x):
+        hidden = torch.minimum(x[:, :, None], self.caps).sum(-1)
+        hidden = torch.minimum(torch.maximum(hidden, self.low - 4), self.high - 3)
+        return torch.softmax(self.out(hidden), dim=-1)
+
+
+class BoundedPort(tf.Module):
+    """The same with the square transposed."""
+
+    def __init__(self):
+        super().__init__()
+        random = np.random.default_rng(6)
+        draw = lambda *shape: tf.Variable(random.normal(size=shape).astype("float32"))  # noqa: E731
+        self.caps, self.low, self.high = draw(WIDTH, WIDTH), draw(WIDTH), draw(WIDTH)
+        self.kernel, self.bias = draw(WIDTH, 3), draw(3)
+
+    def __call__(self, x):
+        hidden = tf.reduce_sum(tf.minimum(x[..., None], tf.transpose(self.caps)), -1)
+        hidden = tf.minimum(tf.maximum(hidden, self.low - 4), self.high - 3)
+        return tf.nn.softmax(hidden @ self.kernel + self.bias)
+
+
+def test_a_guess_by_size_is_not_kept_as_known(inputs):
+    """Behind a constant kernel and a softmax the square shows in neither order of its axes."""
+    torch.manual_seed(5)
+    source, target = Bounded(), BoundedPort()
+    given = inputs.reshape(-1, WIDTH)
+    result = parity.transfer(source, parity.wrap(target, framework="tensorflow"), inputs=given)
+    assert result.verdict == "parity", str(result)
+    roles = [row.role for row in result.table.rows]
+    assert roles == ["kernel", "bias", "by effect", "by effect", "by effect"]
+    assert np.array_equal(target.caps.numpy(), source.caps.detach().numpy().T)
+
+
 def test_models_that_draw(inputs):
     torch.manual_seed(4)
     source, target = Sampling(shaped=False), Sampling(shaped=True)
