@@ -107,6 +107,22 @@ def unmoved(source: Side, target: Side, found: Pairing) -> str:
     )
 
 
+def own_buffers(source: Side, target: Side, found: Pairing) -> list[str]:
+    """Sentences on buffers that one model alone holds, which are then no longer left over.
+
+    Of two models that agree, where the other has nothing left that might belong there: a mask or a
+    table that the other computes, or holds outside its state.
+    """
+    notes = []
+    sides = [("source", source, found.left[0]), ("target", target, found.left[1])]
+    for (what, side, left), (_, _, others) in (sides, sides[::-1]):
+        tensors = [side.tensors[side.numbers[name]] for name in left]
+        if left and not others and all(tensor.kind == "buffer" for tensor in tensors):
+            notes.append(f"{', '.join(left)}: buffers that the {what} alone holds")
+            left.clear()
+    return notes
+
+
 def _same_values(one: Tensor, other: Tensor) -> bool:
     """In whatever order; of one value throughout that says nothing."""
     if one.size != other.size or not varied(one):

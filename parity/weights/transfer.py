@@ -33,7 +33,7 @@ from parity.weights.hints import hints
 from parity.weights.mapped import by_map, read_map, with_the_last
 from parity.weights.pairing import Pairing, Side, numbered, pairings
 from parity.weights.probe_inputs import inputs_for, side_of, with_layouts
-from parity.weights.remarks import other_momenta, unmoved, unproved
+from parity.weights.remarks import other_momenta, own_buffers, unmoved, unproved
 from parity.weights.saving import fill
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, collision_notes
@@ -156,7 +156,8 @@ def transfer(
             write(first, second, way)
     unlike = unmoved(first, second, way) if verdict == "parity" else ""
     way.notes += [one for one in (unlike, note) if one]
-    way.notes += unproved(second, way) if report.verdict == "parity" else []
+    if report.verdict == "parity":
+        way.notes += [*unproved(second, way), *own_buffers(first, second, way)]
     way.notes += other_momenta(first, second, way)
     _note_models(models, (first, second), way)
     table = tabulate(first, second, way, (models[0].name, models[1].name))
