@@ -3,12 +3,15 @@
 A dense layer behind a flatten takes channels first in one framework and channels last in another.
 Neither is read off a shape: the elements of each layer's result are numbered in one order of axes
 (batch, channel, space), and the numbers follow the tape from there to whatever reads them.
+
+Which unit of a dense layer before a reshape to images is which channel and pixel shows likewise
+where a layer reads those images, or where they are an output.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
 
 import numpy as np
@@ -28,6 +31,8 @@ _SPAN = 1 << 36  # elements of one layer's result
 _SUMMED = 1 << 62  # marks what is made of several elements
 _REDUCTIONS = frozenset(("mean", "sum", "max", "min"))
 
+_Places = tuple[Array, Array]  # origins in the reference and in the candidate
+
 
 class Elements:
     """The origins of the elements of a tape's values.
@@ -37,13 +42,20 @@ class Elements:
         anchors: for each step that has a partner in the other model, a number that both share.
         inputs: by the value id of an input its elements' numbers, from 1, in the order of the other
             model's; below `_SPAN`.
+        units: by the number of a step the order of its units, as `unit_order` gives it.
     """
 
     def __init__(
-        self, program: Program, anchors: Mapping[int, int], inputs: Mapping[int, Array]
+        self,
+        program: Program,
+        anchors: Mapping[int, int],
+        inputs: Mapping[int, Array],
+        units: Mapping[int, Array] | None = None,
     ) -> None:
+        self._steps = program.steps
         self._graph: Graph = program.graph
         self._tape = program.graph.tape
+        self._units = units or {}
         self.shapes: dict[int, tuple[int, ...]] = {}  # of images: batch, channels, space
         self._of: dict[int, Array | None] = dict(inputs)
         last = {step.ops[-1]: n for n, step in enumerate(program.steps)}
@@ -73,6 +85,22 @@ class Elements:
         own = found[tuple(index)]
         return self._without_pixels(own) if images and found.ndim > 2 else own
 
+    def images(self, number: int) -> Array | None:
+        """The origins of the images that a step reads, (batch, channel, space) without padding.
+
+        Args:
+            number: of the step; for one that reads none, or cannot be followed, there are none.
+        """
+        step = self._steps[number]
+        window = self._tape.window(self._tape.ops[step.ops[0]]) if step.kind in _IMAGES else None
+        found = self.of(window.x) if window is not None else None
+        if window is None or found is None or found.ndim < 3:
+            return None
+        first = np.moveaxis(found, window.channel, 1)
+        flat = first.reshape(*first.shape[:2], -1)
+        whole: Array = flat[:, :, flat.all((0, 1))]
+        return whole
+
     def _without_pixels(self, labels: Array) -> Array:
         """Labels of one pixel's channels alone: padding may put another pixel in the middle."""
         channels = labels.copy()
@@ -89,11 +117,14 @@ class Elements:
             if anchor is None:
                 return None
             own = np.arange(int(np.prod(shape)), dtype=np.int64) + anchor * _SPAN
+            units = self._units.get(anchor)
             if step.kind not in _IMAGES:
+                own = own if units is None else own.reshape(-1, units.size)[:, units]
                 return laid_out(self._graph, self._tape.ops[step.ops[0]], own.reshape(shape))
             last = self._tape.adapter.TRAITS.channel_axis(op, len(shape)) != 1
             self.shapes[anchor] = (shape[0], shape[-1], *shape[1:-1]) if last else shape
             channels_first = own.reshape(self.shapes[anchor])
+            channels_first = channels_first if units is None else channels_first[:, units]
             return np.moveaxis(channels_first, 1, -1) if last else channels_first
         if step.kind == "global_average_pool":
             return self._reduced(op)
@@ -216,6 +247,77 @@ def order(source: Array | None, target: Array | None) -> tuple[Array | None, boo
     found = np.empty(source.size, np.int64)
     found[right] = left
     return found, True
+
+
+def unlike_places(
+    images: Iterable[tuple[Array | None, Array | None]],
+    outputs: Iterable[tuple[Array | None, Array | None]],
+) -> list[_Places]:
+    """The origins that stand in one place in both models, and are not the same.
+
+    Args:
+        images: that steps read; where nothing but their channels differs, that is the order of the
+            kernel that reads them.
+        outputs: of both models.
+    """
+    found = [(np.sort(one, 1), np.sort(other, 1), one, other) for one, other in _alike(images)]
+    found += [(one, other, one, other) for one, other in _alike(outputs)]
+    return [(one, other) for a, b, one, other in found if not np.array_equal(a, b)]
+
+
+def places_in_file(elements: Elements, steps: int, channels_last: bool) -> list[_Places]:
+    """The origins of images that a model's steps read, before those where a file's model has them.
+
+    Args:
+        steps: how many there are.
+        channels_last: whether images lie so in the file.
+    """
+    found = []
+    for number in range(steps):
+        own = elements.images(number)
+        if own is not None:
+            size, channels = own[0].size, own.shape[1]
+            units = np.arange(size).reshape((-1, channels) if channels_last else (channels, -1))
+            first = own - own % _SPAN % max(size, 1)  # of the row of the batch
+            found.append((first + (units.T if channels_last else units), own))
+    return found
+
+
+def _alike(origins: Iterable[tuple[Array | None, Array | None]]) -> Iterator[_Places]:
+    """Those that are known in both models and have one shape."""
+    for one, other in origins:
+        if one is not None and other is not None and one.shape == other.shape:
+            yield one, other
+
+
+def unit_order(places: Iterable[_Places], anchor: int, units: int, pixels: int) -> Array | None:
+    """How the reference's units of a step are laid out as the candidate's.
+
+    Args:
+        places: origins that should be the same.
+        anchor: the number of the step.
+        pixels: how many elements of its result are of one unit, in one row of the batch.
+
+    Returns:
+        For each of the candidate's units the number of the reference's; None where they stand in
+        the same order, or where not all of them are seen, or not as one order.
+    """
+    found = np.full(units, -1)
+    for source, target in places:
+        own = source // _SPAN == anchor
+        if not own.any() or not np.array_equal(own, target // _SPAN == anchor):
+            continue
+        left, right = source[own] % _SPAN, target[own] % _SPAN
+        one, other = left // pixels % units, right // pixels % units
+        if not np.array_equal(left - one * pixels, right - other * pixels):  # rows and pixels
+            return None
+        if ((found[other] >= 0) & (found[other] != one)).any():
+            return None
+        found[other] = one
+        if not np.array_equal(found[other], one):
+            return None
+    seen = np.array_equal(np.sort(found), np.arange(units))
+    return found if seen and not np.array_equal(found, np.arange(units)) else None
 
 
 def moved_as(numbers: Array, source: Array, target: Array) -> Array | None:

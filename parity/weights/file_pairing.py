@@ -9,13 +9,21 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from os.path import commonprefix
 from typing import Any
 
 from parity.errors import UsageError
+from parity.tape import Array
 from parity.weights.cell_weights import Terms
-from parity.weights.channel_order import Elements, order_in_file
+from parity.weights.channel_order import (
+    Elements,
+    order,
+    order_in_file,
+    places_in_file,
+    unit_order,
+)
 from parity.weights.contradictions import contradictions
 from parity.weights.file_tensors import FileTensors
 from parity.weights.mapped import as_given
@@ -36,7 +44,15 @@ def pair_file(stored: FileTensors, target: Side, given: Mapping[str, Any] | None
     """
     anchors = {n: n + 1 for n in range(len(target.program.steps))}
     inputs = {v: numbered(target.tape.values[v].shape) for v in target.tape.inputs.values()}
-    elements = Elements(target.program, anchors, inputs)
+    plain = Elements(target.program, anchors, inputs)
+    places = places_in_file(plain, len(anchors), stored.channels_last)
+    units = {
+        anchors[n]: one
+        for n, own in target.parts.items()
+        if target.program.steps[n].kind == "dense" and "kernel" in own
+        if (one := unit_order(places, anchors[n], own["kernel"].shape[0], 1)) is not None
+    }
+    elements = _Origins(plain, Elements(target.program, anchors, inputs, units), units)
     found = Pairing([], {})
     if given is not None:
         for entry in given["pairs"]:
@@ -48,8 +64,29 @@ def pair_file(stored: FileTensors, target: Side, given: Mapping[str, Any] | None
     return found
 
 
+@dataclass(frozen=True)
+class _Origins:
+    """Where the channels of a model come from.
+
+    Attributes:
+        plain: in its own order.
+        as_in_file: in the file's, where a dense layer's units are shaped to images.
+        units: the order of those units, by the step's number in both.
+    """
+
+    plain: Elements
+    as_in_file: Elements
+    units: Mapping[int, Array]
+
+    def order(self, part: Part, channels_last: bool) -> Array | None:
+        """The order in which the file has the inputs of a part."""
+        own = channels(self.plain, part)
+        found = order_in_file(own, self.plain, channels_last)
+        return order(own, channels(self.as_in_file, part))[0] if found is None else found
+
+
 def _pair(
-    stored: FileTensors, target: Side, elements: Elements, part: Part, number: int | None
+    stored: FileTensors, target: Side, elements: _Origins, part: Part, number: int | None
 ) -> Pair:
     """A part of the target and the file's tensor that belongs there, with the order of its inputs.
 
@@ -68,7 +105,8 @@ def _pair(
     letters = stored.letters(number) if part.role == "kernel" else ""
     source = Part(-1, part.role, find, letters=letters)
     pair = Pair(part.role, source, part, (stored.tensors[number].name,), names)
-    pair.order = order_in_file(channels(elements, part), elements, stored.channels_last)
+    pair.order = elements.order(part, stored.channels_last)
+    pair.units = elements.units.get(part.step + 1) if part.role in ("kernel", "bias") else None
     return pair
 
 
@@ -88,7 +126,7 @@ def _by_names(
 
 
 def _of_entry(
-    stored: FileTensors, target: Side, elements: Elements, entry: Mapping[str, Any]
+    stored: FileTensors, target: Side, elements: _Origins, entry: Mapping[str, Any]
 ) -> Pair:
     """The pair that an entry of a map says."""
     role, names = entry["role"], entry["source"]

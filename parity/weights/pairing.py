@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from parity.architecture.program import Program
 from parity.tape import Array, Tape
 from parity.weights.attention import projections
 from parity.weights.cells import cells, pair_cells, same_biases
-from parity.weights.channel_order import Elements, order
+from parity.weights.channel_order import Elements, order, unit_order, unlike_places
 from parity.weights.element_index import Addresses
 from parity.weights.operands import NEUTRAL, Part, parts
 from parity.weights.shared_biases import sums, with_one_bias
@@ -46,6 +47,7 @@ class Side(Addresses):
     ) -> None:
         super().__init__(tape, tensors)
         self.run = run
+        self.outputs = {name: value for value, name in outputs.items()}
         own = Addresses(tape, tensors)  # parts that knew the side would keep it, and the tape
         self.inputs = inputs or {}
         self.program = Program(tape, outputs)
@@ -95,6 +97,8 @@ class Pair:
         order: for each input channel the number of the source's; None where they stand in
             the same order, or where that could not be followed.
         followed: whether it could.
+        units: the same of its units, or of a bias; None where they stand in the same order.
+        unit_axis: the axis along which they stand.
         shift: what is added to the source's values: a variance may take up another epsilon.
         axes: the order in which a map, and no role, lays the source's axes out.
     """
@@ -106,6 +110,8 @@ class Pair:
     target_names: tuple[str, ...]
     order: Array | None = field(default=None, repr=False)
     followed: bool = True
+    units: Array | None = field(default=None, repr=False)
+    unit_axis: int = 0
     shift: float = 0.0
     axes: tuple[int, ...] | None = None
 
@@ -234,6 +240,9 @@ def finish(source: Side, target: Side, found: Pairing) -> None:
     partners = {b: anchors[a] for a, b in found.steps.items()}
     source_elements = Elements(source.program, anchors, source.inputs)
     target_elements = Elements(target.program, partners, target.inputs)
+    units = _order_units((source, target), (source_elements, target_elements), found, anchors)
+    if units:
+        target_elements = Elements(target.program, partners, target.inputs, units)
     for pair in found.pairs:
         left, right = pair.source, pair.target
         if left is None:
@@ -246,6 +255,44 @@ def finish(source: Side, target: Side, found: Pairing) -> None:
             pair.order = _as_held(left, right)
     found.note_unpaired(source, target)
     _conflicts(found)
+
+
+def _order_units(
+    sides: tuple[Side, Side],
+    elements: tuple[Elements, Elements],
+    found: Pairing,
+    anchors: Mapping[int, int],
+) -> dict[int, Array]:
+    """Finds out whose units stand in another order, as those of a dense layer before a reshape.
+
+    Args:
+        anchors: numbers of the source's steps that have a partner.
+
+    Returns:
+        The order of the units of each such step, by its number.
+    """
+    source, target = elements
+    named = [side.outputs for side in sides]
+    places = unlike_places(
+        ((source.images(a), target.images(b)) for a, b in found.steps.items()),
+        ((source.of(named[0][n]), target.of(named[1][n])) for n in named[0] if n in named[1]),
+    )
+    orders: dict[int, Array] = {}
+    for pair in found.pairs if places else ():
+        left, right = pair.source, pair.target
+        of_units = pair.role.split(" (")[0] in ("kernel", "bias")
+        if left is None or not of_units or found.steps.get(left.step) != right.step:
+            continue
+        step = sides[1].program.steps[right.step]
+        if step.parameters.get("groups", 1) != 1:  # whose units are their groups'
+            continue
+        anchor = anchors[left.step]
+        pair.unit_axis = int(step.kind == "transposed_convolution" and pair.role != "bias")
+        pixels = math.prod(target.shapes.get(anchor, (1,))[2:])
+        pair.units = unit_order(places, anchor, right.shape[pair.unit_axis], pixels)
+        if pair.units is not None:
+            orders[anchor] = pair.units
+    return orders
 
 
 def channels(elements: Elements, part: Part) -> Array | None:

@@ -74,7 +74,11 @@ def tabulate(source: Addresses, target: Addresses, found: Pairing, names: tuple[
         if len(pair.source_names) == len(pair.target_names) == 1
     }
     indices = tuple(partners.get(tensor.name) for tensor in source.tensors)
-    permuted = any(pair.order is not None for pair in found.pairs)
+    permuted = [
+        what
+        for what, kind in (("inputs", "order"), ("outputs", "units"))
+        if any(getattr(pair, kind) is not None for pair in found.pairs)
+    ]
     return Table(
         *names,
         tuple(_row(source, target, pair) for pair in found.pairs),
@@ -123,6 +127,8 @@ def _done(source: Addresses, target: Addresses, pair: Pair) -> str:
     if pair.source is None:
         return "the source has none: set to what does nothing"
     done = [] if pair.order is None else [f"inputs permuted{_permutation(source, target, pair)}"]
+    if pair.units is not None:
+        done.append("outputs permuted: what reads them has its axes in another order")
     if pair.axes is not None:
         moved = pair.axes != tuple(range(len(pair.axes)))
         done.append(f"axes taken as {shape_text(pair.axes)}" if moved else "taken as it is")
@@ -159,13 +165,13 @@ def _permutation(source: Addresses, target: Addresses, pair: Pair) -> str:
 
 
 def _by_position(
-    indices: Sequence[int | None], source: Addresses, target: Addresses, permuted: bool
+    indices: Sequence[int | None], source: Addresses, target: Addresses, permuted: Sequence[str]
 ) -> str:
     """What happens if each tensor, in the target's layout, goes where as many stand before it.
 
     Args:
         indices: of the source's tensors the target's.
-        permuted: whether inputs had to be.
+        permuted: what had to be: inputs, outputs.
     """
     every = zip(source.tensors, indices, strict=True)
     paired = [(tensor, number) for tensor, number in every if number is not None]
@@ -186,5 +192,6 @@ def _by_position(
     if wrong:
         return f"by position the copy succeeds and is wrong: {', '.join(wrong)}"
     if permuted:
-        return "by position the copy succeeds and is wrong where inputs had to be permuted"
+        what = " or ".join(permuted)
+        return f"by position the copy succeeds and is wrong where {what} had to be permuted"
     return "by position each tensor would have gone to the same place"

@@ -41,6 +41,8 @@ def _converted(source: Addresses, pair: Pair) -> Array:
         values = (values.astype(np.float64) + pair.shift).astype(values.dtype)
         if values.min() <= 0:
             raise InputError(f"{' + '.join(pair.source_names)} is too small to take up an epsilon.")
+    if pair.units is not None:
+        values = np.take(values, pair.units, axis=pair.unit_axis)
     if pair.order is not None:
         values = np.take(values, pair.order, axis=min(values.ndim - 1, 1))
     return values
