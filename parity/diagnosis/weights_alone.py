@@ -42,6 +42,39 @@ def as_of_inputs(tape: Tape) -> Tape:
     return replace(tape, ops=ops) if computed else tape
 
 
+def with_learned_inputs(tape: Tape) -> Tape:
+    """The tape on which weights that are data count as an input, with all that is made of them.
+
+    As the queries that a decoder learns, or seeds that attend to the inputs: they are repeated for
+    each example of the batch, and then multiplied by other weights.
+    """
+    repeated: dict[int, frozenset[int]] = {}  # by a value the weights in it that are repeated
+    found: list[tuple[Op, frozenset[int]]] = []
+    data = set[int]()
+    for op in (op for op in tape.ops if op.static):
+        own = frozenset().union(*(repeated.get(value, ()) for value in op.inputs))
+        own = own or frozenset(op.outputs if _repeats_weights(tape, op) else ())
+        if own:
+            found.append((op, own))
+            repeated.update(dict.fromkeys(op.outputs, own))
+        if op.word in PRODUCTS | CONVOLUTIONS:
+            data |= own
+    ops = list(tape.ops)
+    for op, own in found:
+        ops[op.index] = replace(op, static=own.isdisjoint(data))
+    return replace(tape, ops=ops) if data else tape
+
+
+def _repeats_weights(tape: Tape, op: Op) -> bool:
+    """Whether an operation repeats a parameter as it is held, or moved."""
+    if op.role != "move" or op.word in LOOK_UPS:
+        return False
+    leaves = {tape.before_moves(value) for value in op.inputs}
+    weights = [leaf for leaf in leaves if tape.values[leaf].kind == "parameter"]
+    repeated = tape.values[op.outputs[0]].size > sum(tape.values[leaf].size for leaf in leaves)
+    return len(weights) == len(leaves) == 1 and repeated
+
+
 def _computed(tape: Tape) -> list[Op]:
     """Operations that compute of weights, or move what these give, which no input reaches."""
     found, made, weighty = [], set[int](), set[int]()

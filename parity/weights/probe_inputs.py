@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parity.diagnosis.weights_alone import with_learned_inputs
 from parity.errors import InputError, ModelError
 from parity.frameworks import load
 from parity.inputs.fitting import fitted
@@ -104,4 +105,4 @@ def side_of(model: Model, inputs: Inputs) -> Side:
     """
     inputs = example_inputs([model]) if inputs is None else inputs
     _, tape = record(model, None, inputs_for(model, model, inputs))
-    return Side(tape, load(model.framework).tensors(model.obj), {})
+    return Side(with_learned_inputs(tape), load(model.framework).tensors(model.obj), {})

@@ -14,6 +14,7 @@ import numpy as np
 
 from parity.atomic import write_json
 from parity.diagnosis.output_pairs import pair_outputs
+from parity.diagnosis.weights_alone import with_learned_inputs
 from parity.errors import FileError, InputError
 from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
@@ -249,6 +250,9 @@ def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
     first, second = (
         record(model, models[0], own)[1] for model, own in zip(models, given, strict=True)
     )
+    learned = with_learned_inputs(first), with_learned_inputs(second)
+    if learned[0] is not first and learned[1] is not second:
+        first, second = learned
     pairs, _ = pair_outputs(first, second)
     outputs = (
         {pair.reference: f"output {n}" for n, pair in enumerate(pairs)},
