@@ -26,7 +26,12 @@ from parity.diagnosis.replay_check import PlainRuns
 from parity.diagnosis.steps_of_loops import cuts
 from parity.diagnosis.unshared import unshared
 from parity.diagnosis.verdict import Verdict, judge
-from parity.diagnosis.weights_alone import as_of_inputs, differ_in_weights_alone
+from parity.diagnosis.weights_alone import (
+    as_of_inputs,
+    differ_in_weights_alone,
+    has_learned_inputs,
+    with_learned_inputs,
+)
 from parity.findings import FORMULA, StructuralDifference
 from parity.matching.match import Indexed, Match, match
 from parity.measures.heads import paired_heads
@@ -101,8 +106,8 @@ def compare_candidate(
     beside = judge_beside(reference.tape, candidate, pairs, plain_runs)
     step = _Steps(reference, candidate, plain_runs, phases, pairs, problems, beside)
     located = step.located(reference)
-    if located.mismatches and differ_in_weights_alone(located.matched, layers=True):
-        step = step.changed((as_of_inputs, as_of_inputs))
+    if located.mismatches and all(map(has_learned_inputs, located.matched.tapes)):
+        step = step.changed((with_learned_inputs, with_learned_inputs))
         located = step.located(step.reference, planned=False)
     judged = step.explained(located)
     for again in (_Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):

@@ -65,6 +65,11 @@ def with_learned_inputs(tape: Tape) -> Tape:
     return replace(tape, ops=ops) if data else tape
 
 
+def has_learned_inputs(tape: Tape) -> bool:
+    """Whether some of its weights are data."""
+    return with_learned_inputs(tape) is not tape
+
+
 def _repeats_weights(tape: Tape, op: Op) -> bool:
     """Whether an operation repeats a parameter as it is held, or moved."""
     if op.role != "move" or op.word in LOOK_UPS:

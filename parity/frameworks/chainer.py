@@ -123,7 +123,6 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
         path: recorder.leaf(array_of(item), "input", path, item.shape, item.dtype.name)
         for path, item in flatten_inputs(native).items()
     }
-    ids_of = {id(item): ids[path] for path, item in flatten_inputs(native).items()}
     floating = {
         path: item for path, item in flatten_inputs(native).items() if item.dtype.kind == "f"
     }
@@ -132,10 +131,7 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
         recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
         recorder.instead = "Compute with Chainer's functions on Variables"
     watch = Watch(recorder, links, model.obj)
-    native = map_arrays(
-        lambda item: watch.following.array(item, ids_of[id(item)]) if isinstance(item, np.ndarray) else item,
-        native,
-    )
+    native = map_arrays(watch.followed, native)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bound(model, native)
     with _set_up(model), _updates(watch):

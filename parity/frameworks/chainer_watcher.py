@@ -114,6 +114,11 @@ class Watch:
         finally:
             self._threads.discard(own)
 
+    def followed(self, item: Any) -> Any:
+        """What the model's own code is given in the place of an array of the tape."""
+        value = self.recorder.find(item) if isinstance(item, np.ndarray) else None
+        return item if value is None else self.following.array(item, value)
+
     def _not_followed(self, item: Any) -> Any:
         """What a function is applied to: a kernel's own use of NumPy is not looked into."""
         array = array_of(item)
@@ -135,11 +140,7 @@ class Watch:
             caller = sys._getframe(1)
             if caller.f_code is chainer.as_array.__code__ and caller.f_back is not None:
                 caller = caller.f_back
-            if isinstance(array, np.ndarray) and is_users(caller.f_code):
-                value = self.recorder.find(array)
-                if value is not None:
-                    return self.following.array(array, value)
-            return array
+            return self.followed(array) if is_users(caller.f_code) else array
 
         return property(read, own.fset, own.fdel, own.__doc__)
 

@@ -1,8 +1,8 @@
 """NumPy arrays whose use is recorded: what a model's own NumPy code makes of them is on the tape.
 
 A `Followed` array is one that knows its value on a tape. NumPy hands its functions over to it, and
-each is an operation, with the line that called it. What leaves NumPy (a condition in Python, a list)
-is a read by the host, as of any framework's tensors.
+each is an operation, with the line that called it. What leaves NumPy, as a condition in Python or a
+list, is a read by the host, as of any framework's tensors.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Following:
             self._at[_place(plain(target))] = known
 
 
-class Followed(np.ndarray):  # type: ignore[type-arg]
+class Followed(np.ndarray):
     """An array that reports what is done with it; see `Following`."""
 
     _following: Following | None = None
@@ -214,7 +214,8 @@ class Followed(np.ndarray):  # type: ignore[type-arg]
         own = _following_of((self,))
         if own is not None:
             own.read(self)
-        return plain(self)
+        array: Array = plain(self)
+        return array
 
     def __bool__(self) -> bool:
         return bool(self._read())
@@ -335,7 +336,7 @@ def _item(array: Array, index: Any) -> Any:
 
 
 def _with_item(array: Array, index: Any, value: Any) -> Array:
-    changed = array.copy()
+    changed: Array = array.copy()
     changed[index] = value
     return changed
 
@@ -343,7 +344,8 @@ def _with_item(array: Array, index: Any, value: Any) -> Array:
 def _astype(array: Array, dtype: Any, *args: Any, **kwargs: Any) -> Array:
     if array.dtype == np.float64 and np.dtype(dtype).kind == "f":
         return array  # what is given is cast to what was recorded, except in float64
-    return array.astype(dtype, *args, **kwargs)
+    found: Array = array.astype(dtype, *args, **kwargs)
+    return found
 
 
 def _out(targets: Any) -> dict[str, Any]:
@@ -369,9 +371,7 @@ def _kind_of(ufunc: Any, method: str, inputs: Sequence[Any]) -> str | None:
     return {"add": "cumsum", "multiply": "cumprod"}.get(name) if method == "accumulate" else None
 
 
-def _attributes(
-    kind: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
+def _attributes(kind: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a call, by the names that Chainer's functions have for them."""
     found = {key: one for key, one in kwargs.items() if not isinstance(one, np.ndarray)}
     numbers = [one for one in args if isinstance(one, (int, float, np.generic))]

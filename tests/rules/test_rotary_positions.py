@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from parity.diagnosis.causes.rotary import Turn, read_off, spaced_otherwise
 from tests.rules.pairs import compare, kinds, summaries, weights
 
 STEPS = np.random.default_rng(11).standard_normal((2, 9, 7)).astype("f")
@@ -52,3 +53,19 @@ def test_parameters_of_rotary_positions(reference, candidate, said) -> None:
 def test_positions_that_are_scaled_are_no_other_base() -> None:
     report = compare(lambda x: attends(x), lambda x: attends(x, scaled=0.5), inputs=STEPS)
     assert report.verdict == "diverged" and "rotary-parameters" not in kinds(report)
+
+
+def test_frequencies_that_go_up_to_the_base_are_spaced_otherwise() -> None:
+    def found(exponents: np.ndarray) -> Turn:
+        angles = np.arange(5)[:, None] * 10000.0**-exponents
+        x = np.random.default_rng(0).standard_normal((2, 5, 8))
+        pairs = (x[..., ::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
+        turned = read_off(x, np.stack([pairs.real, pairs.imag], -1).reshape(x.shape))
+        assert turned is not None
+        return turned[1]
+
+    usual, to_the_end = found(np.arange(4) / 4), found(np.linspace(0, 1, 4))
+    name = "base 10000.0 to the power of"
+    assert spaced_otherwise(to_the_end, usual) == {name: ("i / 3", "i / 4")}
+    assert spaced_otherwise(usual, to_the_end) == {name: ("i / 4", "i / 3")}
+    assert spaced_otherwise(usual, found(np.log(500) / np.log(1e4) * np.arange(4) / 4)) == {}

@@ -529,6 +529,32 @@ def cell_not_carried(random: np.random.Generator) -> Pair:
     return between.pair("torch", torch_layer(nn.LSTM, w), "tensorflow", candidate)
 
 
+@fault(
+    "first-state-of-ones",
+    "fill-value",
+    family="recurrent",
+    parameters=[{"value": (0.0, 1.0)}],
+)
+def first_state_of_ones(random: np.random.Generator) -> Pair:
+    between = dense(random, steps=True)
+    units = between.width
+    into, own = (tensor(normal(random, units, units)) for _ in range(2))
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        h = torch.zeros((len(x), units))
+        for step in x.unbind(1):
+            h = torch.tanh(step @ into + h @ own)  # first-state-of-ones: reference
+        return h
+
+    def candidate(x: tf.Tensor) -> tf.Tensor:
+        h = tf.ones((len(x), units))
+        for step in tf.unstack(x, axis=1):
+            h = tf.tanh(step @ into.numpy() + h @ own.numpy())  # first-state-of-ones: candidate
+        return h
+
+    return between.pair("torch", reference, "tensorflow", candidate)
+
+
 @fault("first-state-ignored", "state-not-carried", family="recurrent")
 def first_state_ignored(random: np.random.Generator) -> Pair:
     """The state at the episode's last step is not given to its next part."""

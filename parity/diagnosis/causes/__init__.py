@@ -51,7 +51,8 @@ _ORDER = (
         "rewired",
         "op_order",
     ),
-    *("exchanged_steps", "indices", "repeated", "stored", "operands", "expectations", "ends"),
+    *("exchanged_steps", "indices", "repeated", "stored", "fills"),
+    *("operands", "expectations", "ends"),
     *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
     "formulas",
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 CLOSE = 1e-5  # relative, where a proposal is tried at first: what holds is tried in full
 SAME_PARAMETER = 1e-6  # relative, of numbers that are solved for from float32 constants
 SAME_BASE = 1e-4  # likewise, of a power with half a head's width for its exponent
+ALIKE_BASES = 1e-3  # likewise, of one that was read off and is no round number
 SAME_ADVANTAGE = 1e-6  # relative, of float32 weights in float64
 CORRECTION_EPSILON = 1e-4  # absolute: an epsilon in the correction is smaller where tanh bends
 MASKED = -1e6  # the logarithm of the probability of a masked element
@@ -138,3 +139,4 @@ NEARLY_ONE_STEP = 0.01  # of what steps hold
 CHARACTERS_OF_A_FORMULA = 160  # a longer one says less than the lines of code
 OPS_OF_A_FORMULA = 96  # of either side: a loop has as many for each turn
 FORMULAS_TRIED = 48  # as the part of the candidate's that is another
+FILLS_TRIED = 16  # tensors of one number, each with a number of the other side

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
-from parity.diagnosis.causes._limits import SAME_BASE, TURNED_VALUES
+from parity.diagnosis.causes._limits import ALIKE_BASES, SAME_BASE, TURNED_VALUES
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import close, shortest
 from parity.diagnosis.causes.combinators import first_fitting
@@ -86,11 +86,13 @@ def rotary(case: Case) -> Iterator[Explanation]:
     if len(turns[0]) != 1 or len(turns[1]) != 1 or turns[0] == turns[1]:
         return
     ((reference,), (candidate,)) = turns
-    pairs = {
+    pairs: Mapping[str, tuple[object, object]] = {
         name: (was, candidate.stated[name])
         for name, was in reference.stated.items()
         if was != candidate.stated[name]
     }
+    if pairs.keys() == {"base"}:
+        pairs = spaced_otherwise(reference, candidate) or pairs
     words = "; ".join(f"{name} {now}, the reference's {was}" for name, (was, now) in pairs.items())
     yield Explanation(
         "rotary-parameters",
@@ -98,6 +100,23 @@ def rotary(case: Case) -> Iterator[Explanation]:
         partial(_turned_anew, case, found[0], candidate),
         parameters=pairs,
     )
+
+
+def spaced_otherwise(reference: Turn, candidate: Turn) -> dict[str, tuple[str, str]]:
+    """The exponents of both sides, where it is they that differ, and not their base.
+
+    One side spaces them as i / n, the other as linspace(0, 1, n) does, as i / (n - 1): that looks
+    like another base, which nobody wrote.
+    """
+    n = reference.width // 2
+    spaced = f"i / {n}", f"i / {n - 1}"
+    for one, other, pair in (
+        (candidate.base, reference.base, spaced[::-1]),
+        (reference.base, candidate.base, spaced),
+    ):
+        if np.isclose(one ** (n / (n - 1)), other, rtol=ALIKE_BASES):
+            return {f"base {one} to the power of": (pair[0], pair[1])}
+    return {}
 
 
 def _turned_anew(case: Case, sites: list[Site], turn: Turn, trial: Trial) -> Array:
