@@ -1,4 +1,4 @@
-"""What Chainer's functions are: their words, and what their attributes state."""
+"""What Chainer's functions are: their words, and what their attributes state; NumPy's too."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WORDS = table(
         "multiply": "mul mulconstant",
         "divide": "div",
         "divide_from": "divfromconstant",
-        "negate": "neg",
+        "negate": "neg negative",
         "power": "powvarvar powvarconst",
         "power_from": "powconstvar",
-        "abs": "absolute",
+        "abs": "absolute fabs",
         "interpolate": "linearinterpolate",
         "multiply_then_add": "muladd",
         "relu6": "clippedrelu",
@@ -30,8 +30,13 @@ WORDS = table(
         "sum": "sumto",
         "mean": "average",
         "product": "prod",
+        "variance": "var",
+        "standard_deviation": "std",
         "cumulative_sum": "cumsum",
+        "round": "rint around",
+        "truncate": "trunc",
         "dense": "linearfunction",
+        "matmul": "dot",
         "bias_add": "bias",
         "convolution": "convolution2dfunction convolutionnd",
         "depthwise_convolution": "depthwiseconvolution2d",
@@ -46,7 +51,7 @@ WORDS = table(
         "average_pool": "averagepooling2d averagepoolingnd",
         "recurrence": "lstm slstm nsteplstm nstepbilstm nstepgru nstepbigru nsteprnntanh "
         "nsteprnnrelu nstepbirnntanh nstepbirnnrelu",
-        "reshape": "flatten",
+        "reshape": "flatten ravel",
         "transpose": "swapaxes moveaxis rollaxis",
         "broadcast": "broadcastto",
         "slice": "getitem",
@@ -58,13 +63,15 @@ WORDS = table(
         "cast": "astype",
         "copy": "identity",
         "embedding": "embedidfunction",
-        "gather": "selectitem permutate",
+        "gather": "selectitem permutate take",
         "space_to_depth": "space2depth",
         "depth_to_space": "depth2space",
         "resize_linear": "resizeimages",
         "sample_grid": "spatialtransformersampler",
         "unpool": "unpooling2d unpoolingnd upsampling2d",
         "zeros": "zeroslike",
+        "ones": "oneslike",
+        "fill": "fulllike",
     }
 )
 

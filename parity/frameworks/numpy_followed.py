@@ -34,6 +34,11 @@ _REDUCTIONS = {
 }
 _REVERSED = {"subtract": "subtract_from", "divide": "divide_from", "power": "power_from"}
 _ON_FLAGS = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}
+# Of what these say only shapes and dtypes count.
+_OF_SHAPES = frozenset(
+    "shape ndim size result_type can_cast iscomplexobj isrealobj shares_memory "
+    "may_share_memory".split()
+)
 _METHODS = (
     "all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten max mean "
     "min nonzero prod ravel repeat reshape round squeeze std sum swapaxes take trace transpose var"
@@ -70,9 +75,9 @@ class Following:
             self._active = before
 
     def array(self, array: Array, value: int) -> Followed:
-        """An array that is followed, and what it holds."""
+        """An array in the place of one that has a value, to be followed."""
         found = array.view(Followed)
-        found._following = self
+        found._following, found._own = self, array
         self.recorder.alias(found, value)
         self._at[_place(array)] = value
         self._handed.append((value, array))
@@ -134,29 +139,27 @@ class Following:
         known = self.recorder.find(array)
         return self._value_of(plain(array)) if known is None else known
 
-    def written(self, target: Array, kind: str, change: Callable[..., Array], *args: Any) -> None:
-        """Notes that an array was changed in place.
+    def written(self, target: Followed, found: Any) -> None:
+        """An array is changed in place: to what something gave.
 
-        Args:
-            change: of what the array held and of the arguments: what it holds now.
+        What was read of it so far is what it held.
         """
         before = plain(target).copy()
-        value = self.value(target)
-        held = np.asarray(before)
-        self.recorder.alias(held, value)
-        found = self.call(kind, change, (held, *args), {})
         plain(target)[...] = plain(found)
-        known = self.recorder.find(found)
-        if known is not None:
-            self.recorder.recorded[value] = held
-            self.recorder.alias(target, known)
-            self._at[_place(plain(target))] = known
+        value = self.recorder.find(found)
+        if value is None:
+            return
+        for one in filter(lambda one: one is not None, (target, target._own)):
+            self.recorder.changes(one, before)
+            self.recorder.alias(one, value)
+        self._at[_place(plain(target))] = value
 
 
 class Followed(np.ndarray):
     """An array that reports what is done with it; see `Following`."""
 
     _following: Following | None = None
+    _own: Array | None = None  # the array in whose place it is
 
     def __array_finalize__(self, source: Any) -> None:
         self._following = getattr(source, "_following", None)
@@ -167,25 +170,20 @@ class Followed(np.ndarray):
         function = getattr(ufunc, method)
         kind = _kind_of(ufunc, method, inputs)
         attributes = _attributes(kind, inputs, kwargs)
-        if own is None or kind is None:
+        if own is None or kind is None or targets is not None and len(targets) > 1:
             return function(*_plain(inputs), **_plain(kwargs), **_out(targets))
         if targets is None:
             return own.call(kind, function, inputs, kwargs, attributes)
-        (target,) = targets
         found = own.call(kind, function, inputs, kwargs, attributes)
-        plain(target)[...] = plain(found)
-        known = own.recorder.find(found)
-        if known is not None:
-            own.recorder.changes(target, plain(target).copy())
-            own.recorder.alias(target, known)
-        return target
+        own.written(targets[0], found)
+        return targets[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         own = _following_of((args, kwargs))
-        if own is None or "out" in kwargs:
+        if own is None or "out" in kwargs or func.__name__ in _OF_SHAPES:
             return func(*_plain(args), **_plain(kwargs))
         name = func.__name__
-        kind = {"amax": "max", "amin": "min", "round": "round"}.get(name, name)
+        kind = {"amax": "max", "amin": "min"}.get(name, name)
         return own.call(kind, func, args, kwargs, _attributes(kind, args, kwargs))
 
     def __getitem__(self, index: Any) -> Any:
@@ -201,7 +199,7 @@ class Followed(np.ndarray):
         if own is None or not own._active:
             plain(self)[_plain(index)] = _plain(value)
         else:
-            own.written(self, "setitem", _with_item, index, value)
+            own.written(self, own.call("setitem", _with_item, (self, index, value), {}))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
@@ -375,6 +373,9 @@ def _attributes(kind: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
     """The settings of a call, by the names that Chainer's functions have for them."""
     found = {key: one for key, one in kwargs.items() if not isinstance(one, np.ndarray)}
     numbers = [one for one in args if isinstance(one, (int, float, np.generic))]
+    if kind == "einsum" and args and isinstance(args[0], str) and "->" in args[0]:
+        read, made = args[0].replace(" ", "").split("->")
+        return {"in_subs": read, "out_sub": made}
     if kind in ("clip_min", "clip_max", "clip"):
         names = {"clip_min": ["x_min"], "clip_max": ["x_max"]}.get(kind, ["x_min", "x_max"])
         return found | dict(zip(names, numbers, strict=False))

@@ -146,3 +146,28 @@ def test_a_followed_array_that_outlives_the_run_is_an_array_as_any() -> None:
     array += 1
     assert type(array + array) is np.ndarray and len(tape.ops) == before
     np.testing.assert_array_equal(array, X * 2 + 1)
+
+
+def test_what_was_read_before_a_change_in_place_stays_what_it_was() -> None:
+    def model(x: Any) -> Any:
+        y = x.array * 2
+        before = F.tanh(y)
+        y += 1
+        between = F.tanh(np.asarray(y))
+        y[:, 1] = 0
+        return before, between, F.tanh(y)
+
+    tape = record(model, X)
+    recorded = {name: tape.recorded_array(value) for name, value in tape.outputs.items()}
+    changed = X * 2 + 1
+    changed[:, 1] = 0
+    for found, expected in zip(recorded.values(), (X * 2, X * 2 + 1, changed), strict=True):
+        np.testing.assert_array_equal(found, np.tanh(expected))
+    again = tape.replay()
+    for name, value in tape.outputs.items():
+        np.testing.assert_array_equal(again.array(value), recorded[name])
+
+
+def test_the_shape_of_an_array_is_no_read() -> None:
+    tape = record(lambda x: F.tanh(x.array * np.size(x.array) / np.shape(x.array)[0]), X)
+    assert numpys(tape) == ["numpy.multiply", "numpy.divide"] and not tape.caveats
