@@ -10,6 +10,7 @@ from typing import Any
 from parity import budget
 from parity.architecture import structural_differences
 from parity.diagnosis.aligned import aligned
+from parity.diagnosis.cells_in_gates import has_cells, in_gates
 from parity.diagnosis.closing_checks import close
 from parity.diagnosis.cut_into_steps import cut
 from parity.diagnosis.distribution_laws import in_law_of
@@ -110,7 +111,7 @@ def compare_candidate(
         step = step.changed((with_learned_inputs, with_learned_inputs))
         located = step.located(step.reference, planned=False)
     judged = step.explained(located)
-    for again in (_Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):
+    for again in (_Steps.by_gates, _Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):
         if judged.verdict.verdict == "diverged" and budget.current().has_time_again:
             step, judged = again(step, judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
@@ -188,6 +189,13 @@ class _Steps:
 
     def _begin(self, planned: bool, phase: str, weight: float, more: float = 0.0) -> None:
         self.phases.begin(phase, weight * planned, more + weight * (not planned))
+
+    def by_gates(self, judged: _Judged) -> tuple[_Steps, _Judged]:
+        """The models with the cells of one of them as gates, where the other has none."""
+        cells = [has_cells(tape) for tape in judged.matched.tapes]
+        if not any(judged.unexplained) or all(cells) or not any(cells):
+            return self, judged
+        return self._again(judged, [in_gates if one else None for one in cells])
 
     def by_steps(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what one of them computes at once cut as the other's loops have it."""

@@ -311,6 +311,7 @@ TRAITS = Traits(
     window=window,
     padding=padding,
     product=product,
+    gates=lambda op: "aifo" if op.kind == "LSTM" else "",
     is_foreign=is_foreign,
     readable=readable,
     parameters=parameters,

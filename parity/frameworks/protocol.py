@@ -137,6 +137,8 @@ class Traits:
         padding: what a padding puts around its input; None of all else, likewise.
         product: the factors of a product and how they meet; None of all else, likewise. The
             default reads words and settings.
+        gates: of a cell of an LSTM that is one operation, what it reads for each unit: "a" for the
+            new state, "i", "f" and "o" for the gates; "" of all else.
         channel_axis: where the channels are in an image of so many axes that an operation reads or
             gives.
         parts: what a tensor that is no plain array is made of, as a sparse one; None for others.
@@ -161,6 +163,7 @@ class Traits:
     window: Callable[[Op, Tape], Window | None] = _none
     padding: Callable[[Op, Tape], Padding | None] = _none
     product: Callable[[Op, Tape], Product | None] = product_of
+    gates: Callable[[Op], str] = lambda op: ""
     channel_axis: Callable[[Op, int], int] = lambda op, rank: 1
     parts: Callable[[Any], Items | None] = _none
     readable: Callable[[Any], Any] = _itself
