@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -74,21 +73,12 @@ other_random_state = invoke.other_random_state
 
 
 def record(model: Model, inputs: Inputs) -> Tape:
-    """Runs a link or a function once, watching `FunctionNode.apply`.
-
-    Of a model that computes with some of its inputs in NumPy the others are followed as Variables.
-    """
+    """Runs a link or a function once, watching `FunctionNode.apply`."""
     paths = tuple(flatten_inputs(inputs))
 
     def recorded(wrapped: bool) -> tuple[Tape, Sequence[str]]:
-        if wrapped:
-            return _record(model, inputs, paths), paths
-        tape, taken = _record(model, inputs, ()), list[str]()
-        for path in paths if len(paths) > 1 else ():
-            with contextlib.suppress(ModelError):
-                tape = _record(model, inputs, (*taken, path))
-                taken.append(path)
-        return tape, taken
+        variables = paths if wrapped else ()
+        return _record(model, inputs, variables), variables
 
     tape, variables = _either(recorded)
     return with_host_arrays(tape, inputs, lambda other: _record(model, other, variables))

@@ -101,7 +101,7 @@ class Watch:
         reads = {name: self._reported(vars(chainer.Variable)[name]) for name in ("array", "data")}
         with patched(chainer.FunctionNode, apply=apply), patched(chainer.Variable, **reads):
             with self._in_thread(), as_nodes(), followed(self._in_thread):
-                with self.following.on():
+                with self.following.on(), self.following.making():
                     yield
 
     @contextmanager

@@ -7,33 +7,30 @@ list, is a read by the host, as of any framework's tensors.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from parity.callstack import is_users
 from parity.draws.draw import Transform
+from parity.frameworks.numpy_calls import (
+    MOVES,
+    Again,
+    as_dtype,
+    attributes_of,
+    emptied,
+    filled,
+    item_of,
+    kind_of,
+    with_item,
+)
+from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Role
 
-# NumPy's functions and methods, by their names, that put the same values elsewhere.
-MOVES = frozenset(
-    "reshape ravel flatten transpose swapaxes moveaxis rollaxis expand_dims squeeze getitem take "
-    "concatenate stack hstack vstack dstack column_stack split array_split broadcast_to repeat "
-    "tile flip fliplr flipud roll pad astype copy atleast_1d atleast_2d atleast_3d".split()
-)
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-_REVERSED = {"subtract": "subtract_from", "divide": "divide_from", "power": "power_from"}
-_ON_FLAGS = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}
 # Of what these say only shapes and dtypes count.
 _OF_SHAPES = frozenset(
     "shape ndim size result_type can_cast iscomplexobj isrealobj shares_memory "
@@ -43,13 +40,6 @@ _METHODS = (
     "all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten max mean "
     "min nonzero prod ravel repeat reshape round squeeze std sum swapaxes take trace transpose var"
 ).split()
-
-
-@dataclass(frozen=True)
-class _Slot:
-    """The place of an array among the arguments of a function."""
-
-    at: int
 
 
 class Following:
@@ -74,10 +64,22 @@ class Following:
         finally:
             self._active = before
 
-    def array(self, array: Array, value: int) -> Followed:
-        """An array in the place of one that has a value, to be followed."""
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Follows what the model's own lines make of nothing, or convert, by functions of NumPy."""
+        made = {name: _making(self, getattr(np, name)) for name in _CREATIONS}
+        converted = {name: _converting(getattr(np, name)) for name in _CONVERSIONS}
+        with patched(np, **made, **converted):
+            yield
+
+    def _seen(self, array: Array) -> Followed:
         found = array.view(Followed)
         found._following, found._own = self, array
+        return found
+
+    def array(self, array: Array, value: int) -> Followed:
+        """An array in the place of one that has a value, to be followed."""
+        found = self._seen(array)
         self.recorder.alias(found, value)
         self._at[_place(array)] = value
         self._handed.append((value, array))
@@ -109,8 +111,8 @@ class Following:
     ) -> Any:
         """What a function of NumPy gives, followed where it is arrays."""
         arrays: list[Array] = []
-        template = _emptied((tuple(args), dict(kwargs)), arrays)
-        given, named = _filled(template, [plain(one) for one in arrays])
+        template = emptied((tuple(args), dict(kwargs)), arrays)
+        given, named = filled(template, [plain(one) for one in arrays])
         result = function(*given, **named)
         if not self._active:
             return result
@@ -128,7 +130,7 @@ class Following:
             [(one, one.shape, one.dtype.name) for one in made],
             role=role,
             attributes=attributes or {},
-            call=Transform(_Again(function, template)),
+            call=Transform(Again(as_dtype if kind == "astype" else function, template)),
         )
         followed = [self.array(one, value) for one, value in zip(made, op.outputs, strict=True)]
         if isinstance(result, (tuple, list)):
@@ -136,8 +138,28 @@ class Following:
         return followed[0]
 
     def value(self, array: Array) -> int:
+        """The id of an array's value: of one that is not followed as it is now."""
         known = self.recorder.find(array)
-        return self._value_of(plain(array)) if known is None else known
+        if known is not None and (isinstance(array, Followed) or self._unchanged(known, array)):
+            return known
+        if known is not None:
+            self.recorder.changes(array, self.recorder.recorded[known])
+        if isinstance(array, Followed) and array._own is not None:  # made of nothing
+            held = plain(array).copy()
+            value = self.recorder.leaf(held, "constant", "", held.shape, held.dtype.name)
+            self.recorder.alias(array, value)
+            self._at[_place(plain(array))] = value
+            return value
+        value = self._value_of(plain(array))
+        if self.recorder.recorded[value] is array:  # the model may write to it later on
+            self.recorder.recorded[value] = array.copy()
+        return value
+
+    def _unchanged(self, value: int, array: Array) -> bool:
+        held = self.recorder.recorded[value]
+        return held is array or np.array_equal(
+            plain(held), array, equal_nan=array.dtype.kind == "f"
+        )
 
     def written(self, target: Followed, found: Any) -> None:
         """An array is changed in place: to what something gave.
@@ -168,8 +190,8 @@ class Followed(np.ndarray):
         own = _following_of((inputs, kwargs))
         targets = kwargs.pop("out", None)
         function = getattr(ufunc, method)
-        kind = _kind_of(ufunc, method, inputs)
-        attributes = _attributes(kind, inputs, kwargs)
+        kind = kind_of(ufunc, method, inputs)
+        attributes = attributes_of(kind, inputs, kwargs)
         if own is None or kind is None or targets is not None and len(targets) > 1:
             return function(*_plain(inputs), **_plain(kwargs), **_out(targets))
         if targets is None:
@@ -184,7 +206,7 @@ class Followed(np.ndarray):
             return func(*_plain(args), **_plain(kwargs))
         name = func.__name__
         kind = {"amax": "max", "amin": "min"}.get(name, name)
-        return own.call(kind, func, args, kwargs, _attributes(kind, args, kwargs))
+        return own.call(kind, func, args, kwargs, attributes_of(kind, args, kwargs))
 
     def __getitem__(self, index: Any) -> Any:
         own = _following_of((self,))
@@ -192,14 +214,14 @@ class Followed(np.ndarray):
             return plain(self)[_plain(index)]
         simple = not any(isinstance(one, (np.ndarray, list)) for one in _parts(index))
         kind, attributes = ("getitem", {"slices": index}) if simple else ("take", {})
-        return own.call(kind, _item, (self, index), {}, attributes)
+        return own.call(kind, item_of, (self, index), {}, attributes)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         own = _following_of((self, index, value))
         if own is None or not own._active:
             plain(self)[_plain(index)] = _plain(value)
         else:
-            own.written(self, own.call("setitem", _with_item, (self, index, value), {}))
+            own.written(self, own.call("setitem", with_item, (self, index, value), {}))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
@@ -248,10 +270,8 @@ def _with_method(name: str) -> Callable[..., Any]:
         targets = kwargs.get("out")
         if following is None or targets is not None:
             return own(plain(self), *_plain(args), **_plain(kwargs))
-        function = _astype if name == "astype" else own
-        return following.call(
-            name, function, (self, *args), kwargs, _attributes(name, (self, *args), kwargs)
-        )
+        attributes = attributes_of(name, (self, *args), kwargs)
+        return following.call(name, own, (self, *args), kwargs, attributes)
 
     call.__name__ = name
     return call
@@ -261,6 +281,40 @@ for _name in _METHODS:
     setattr(Followed, _name, _with_method(_name))
 
 
+def _making(following: Following, own: Callable[..., Array]) -> Callable[..., Array]:
+    """A function that makes an array of nothing, which is followed if a line of the model asks."""
+
+    def make(*args: Any, **kwargs: Any) -> Array:
+        if not following._active or not is_users(sys._getframe(1).f_code):
+            return own(*_plain(args), **_plain(kwargs))
+        read = (one for one in (*args, *kwargs.values()) if isinstance(one, Followed))
+        for one in read:
+            following.read(one)
+        return following._seen(own(*_plain(args), **_plain(kwargs)))
+
+    return make
+
+
+def _converting(own: Callable[..., Array]) -> Callable[..., Array]:
+    """A function that gives an array of NumPy's own class, and is not handed over."""
+
+    def convert(thing: Any, *args: Any, **kwargs: Any) -> Any:
+        following = _following_of((thing,))
+        if following is None:
+            return own(thing, *args, **kwargs)
+        named = dict(zip(("dtype",), args, strict=False)) | kwargs
+        if isinstance(thing, Followed) and named.get("dtype") not in (None, thing.dtype):
+            return following.call("astype", np.ndarray.astype, (thing, named["dtype"]), {})
+        kind = "copy" if isinstance(thing, Followed) else "stack"
+        return following.call(kind, own, (thing,), named)
+
+    return convert
+
+
+_CREATIONS = ("zeros", "ones", "empty", "full", "arange", "eye", "identity", "linspace", "tri")
+_CONVERSIONS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
+
+
 def plain(array: Any) -> Any:
     """The same array, not followed."""
     return array.view(np.ndarray) if isinstance(array, Followed) else array
@@ -268,13 +322,13 @@ def plain(array: Any) -> Any:
 
 def _plain(things: Any) -> Any:
     arrays: list[Array] = []
-    return _filled(_emptied(things, arrays), [plain(one) for one in arrays])
+    return filled(emptied(things, arrays), [plain(one) for one in arrays])
 
 
 def _following_of(things: Any) -> Following | None:
     """What follows the arrays among some arguments, if it is on."""
     arrays: list[Array] = []
-    _emptied(things, arrays)
+    emptied(things, arrays)
     found = (one._following for one in arrays if isinstance(one, Followed))
     return next((one for one in found if one is not None and one._active), None)
 
@@ -287,106 +341,5 @@ def _place(array: Array) -> tuple[Any, ...]:
     return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
 
 
-# --- what runs again ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Again:
-    """A function with its arguments, but for the arrays."""
-
-    function: Callable[..., Any]
-    template: Any
-
-    def __call__(self, *arrays: Array) -> Sequence[Array]:
-        args, kwargs = _filled(self.template, arrays)
-        dtype = kwargs.get("dtype")
-        if dtype is not None and np.dtype(dtype).kind == "f":
-            if any(one.dtype == np.float64 for one in arrays):
-                kwargs["dtype"] = np.float64  # a replay in float64 rounds nothing
-        result = self.function(*args, **kwargs)
-        return list(result) if isinstance(result, (tuple, list)) else [result]
-
-
-def _emptied(things: Any, arrays: list[Array]) -> Any:
-    """Arguments with a slot for each array, which goes onto the list."""
-    if isinstance(things, np.ndarray):
-        arrays.append(things)
-        return _Slot(len(arrays) - 1)
-    if type(things) in (tuple, list):
-        return type(things)(_emptied(one, arrays) for one in things)
-    if type(things) is dict:
-        return {key: _emptied(one, arrays) for key, one in things.items()}
-    return things
-
-
-def _filled(template: Any, arrays: Sequence[Array]) -> Any:
-    if isinstance(template, _Slot):
-        return arrays[template.at]
-    if type(template) in (tuple, list):
-        return type(template)(_filled(one, arrays) for one in template)
-    if type(template) is dict:
-        return {key: _filled(one, arrays) for key, one in template.items()}
-    return template
-
-
-def _item(array: Array, index: Any) -> Any:
-    return array[index]
-
-
-def _with_item(array: Array, index: Any, value: Any) -> Array:
-    changed: Array = array.copy()
-    changed[index] = value
-    return changed
-
-
-def _astype(array: Array, dtype: Any, *args: Any, **kwargs: Any) -> Array:
-    if array.dtype == np.float64 and np.dtype(dtype).kind == "f":
-        return array  # what is given is cast to what was recorded, except in float64
-    found: Array = array.astype(dtype, *args, **kwargs)
-    return found
-
-
 def _out(targets: Any) -> dict[str, Any]:
     return {} if targets is None else {"out": _plain(targets)}
-
-
-# --- how it is called -----------------------------------------------------------------------------
-
-
-def _kind_of(ufunc: Any, method: str, inputs: Sequence[Any]) -> str | None:
-    """The name of what a ufunc computes; None where that has none."""
-    name = str(ufunc.__name__)
-    if method == "__call__":
-        flags = all(one.dtype == bool for one in inputs if isinstance(one, np.ndarray))
-        name = _ON_FLAGS.get(name, name) if flags else name
-        if len(inputs) == 2 and not isinstance(inputs[0], np.ndarray):
-            return _REVERSED.get(name, name)
-        if len(inputs) == 2 and not isinstance(inputs[1], np.ndarray):
-            return {"maximum": "clip_min", "minimum": "clip_max"}.get(name, name)
-        return name
-    if method == "reduce":
-        return _REDUCTIONS.get(name)
-    return {"add": "cumsum", "multiply": "cumprod"}.get(name) if method == "accumulate" else None
-
-
-def _attributes(kind: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a call, by the names that Chainer's functions have for them."""
-    found = {key: one for key, one in kwargs.items() if not isinstance(one, np.ndarray)}
-    numbers = [one for one in args if isinstance(one, (int, float, np.generic))]
-    if kind == "einsum" and args and isinstance(args[0], str) and "->" in args[0]:
-        read, made = args[0].replace(" ", "").split("->")
-        return {"in_subs": read, "out_sub": made}
-    if kind in ("clip_min", "clip_max", "clip"):
-        names = {"clip_min": ["x_min"], "clip_max": ["x_max"]}.get(kind, ["x_min", "x_max"])
-        return found | dict(zip(names, numbers, strict=False))
-    if kind in _AXES and len(args) > 1 and isinstance(args[1], (int, tuple)):
-        found["axis"] = args[1]
-    elif kind not in _AXES and len(args) == 2 and len(numbers) == 1:
-        found["value"] = numbers[0]
-    return found
-
-
-_AXES = frozenset(
-    "sum prod max min all any mean var std argmax argmin argsort sort cumsum cumprod concatenate "
-    "stack expand_dims squeeze flip take repeat softmax".split()
-)

@@ -70,7 +70,9 @@ def test_a_fault_in_it_is_found(name: str) -> None:
 def test_what_numpy_computes_of_the_inputs_is_reported_with_what_to_do() -> None:
     def clipped(x: Any) -> Any:
         refused(x)
-        return np.clip(np.asarray(x) * 2, -1, 1)  # which is no array that NumPy hands over
+        return np.clip(
+            np.array(x.tolist(), "f") * 2, -1, 1
+        )  # which is no array that NumPy hands over
 
     net = Net(clipped)
     models = reference(net, lambda x: (x * 2).clamp(-1, 1)), net

@@ -206,7 +206,9 @@ def test_a_mask_that_numpy_made_from_rounding_is_no_divergence() -> None:
     def port(rounded: bool) -> Any:
         def model(x: Any) -> Any:
             h = F.tanh(F.matmul(x, W))
-            difference = np.asarray(((h + SHIFT) - SHIFT - h).array)  # not followed from here on
+            difference = np.array(
+                ((h + SHIFT) - SHIFT - h).array.tolist(), "f"
+            )  # not followed from here on
             mask = difference > 0 if rounded else h.array > 0.1
             return F.where(mask, h, (1 + 1e-5) * h)
 

@@ -20,6 +20,7 @@ X = draw.standard_normal((4, 5)).astype("f")
 MASK = (draw.random((4, 5)) < 0.6).astype("f")
 IDS = draw.integers(0, 5, (4, 3))
 W = draw.standard_normal((5, 5)).astype("f")
+zeros, array = np.zeros, np.array
 
 
 def record(model: Callable[..., Any], *inputs: np.ndarray) -> Any:
@@ -171,3 +172,35 @@ def test_what_was_read_before_a_change_in_place_stays_what_it_was() -> None:
 def test_the_shape_of_an_array_is_no_read() -> None:
     tape = record(lambda x: F.tanh(x.array * np.size(x.array) / np.shape(x.array)[0]), X)
     assert numpys(tape) == ["numpy.multiply", "numpy.divide"] and not tape.caveats
+
+
+def marked(x: Any) -> Any:
+    """A step that writes where another one has read, as of what was visited."""
+    visited = np.zeros(x.shape, bool)
+    found = []
+    for _ in range(3):
+        scores = F.where(visited, np.full(x.shape, -9.0, "f"), x)
+        best = chainer.as_array(scores).argmax(axis=1)
+        visited[np.arange(len(x)), best] = True
+        found.append(F.softmax(scores, axis=1))
+    return F.stack(found, 1)
+
+
+def looked_up(x: Any) -> Any:
+    return F.tanh(np.eye(5, dtype="f")[chainer.as_array(x).argmax(1)] * 2)
+
+
+def converted(x: Any) -> Any:
+    turned = np.ascontiguousarray(chainer.as_array(x).T)
+    return F.tanh(np.array([turned[0], turned[1]], "f") / 3)
+
+
+@pytest.mark.parametrize("model", [marked, looked_up, converted])
+def test_what_it_makes_of_nothing_writes_to_and_converts_is_followed(model: Any) -> None:
+    tape = record(model, X)
+    assert not tape.caveats
+    other = draw.standard_normal(X.shape).astype("f")
+    again = tape.replay(replaced={tape.inputs["0"]: other})
+    (output,) = tape.outputs.values()
+    np.testing.assert_array_equal(again.array(output), model(chainer.Variable(other)).array)
+    assert np.zeros is zeros and np.array is array  # NumPy is as it was

@@ -28,7 +28,7 @@ def in_numpy(ids: Any, fault: bool = False) -> Any:
     ranks = np.arange(6, dtype="f")  # of no input
     found = []
     for step in range(3):
-        one = F.tanh(F.embed_id(np.asarray(ids)[:, step], TABLE)) + 0.0 * ranks
+        one = F.tanh(F.embed_id(np.array(ids.tolist())[:, step], TABLE)) + 0.0 * ranks
         one = F.relu(one) if fault else one
         found.append(F.linear(one, INTO))
     return F.stack(found, 1)

@@ -27,8 +27,8 @@ def reference(x: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch
 
 
 def candidate(x: Any, other: Any) -> tuple[Any, Any]:
-    """The same in Chainer, of a square that NumPy takes: on the tape it is a constant."""
-    flat = np.asarray(x).reshape(-1, 6)
+    """The same in Chainer, of a square of numbers that Python had: on the tape it is a constant."""
+    flat = np.array(x.tolist(), "f").reshape(-1, 6)
     policy = F.softmax(F.reshape(F.matmul(F.reshape(other, (-1, 6)), SECOND), (4, 5, 3)), -1)
     q = F.reshape(F.matmul(F.tanh(flat * flat), FIRST), (4, 5, 3))
     advantage = F.sum(q, -1) - F.mean(q, -1)
