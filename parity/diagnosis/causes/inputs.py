@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,7 +84,9 @@ def input_order(case: Case) -> Iterator[Explanation]:
             continue  # features and flags have no frames
         for axis in range(1, x.ndim):
             count = x.shape[axis]
-            for name, order in _orders(count) if 2 <= count <= PARTS_ORDERED else ():
+            if not 2 <= count <= PARTS_ORDERED or not _reads_several(case, value, axis):
+                continue
+            for name, order in _orders(count):
                 mine, candidate = spell((axis,), x.ndim), in_candidate_layout(case, value, (axis,))
                 kind, parts = _parts(case, value, axis, candidate)
                 yield Explanation(
@@ -93,6 +96,22 @@ def input_order(case: Case) -> Iterator[Explanation]:
                     parameters={"order": (tuple(range(count)), order), "axis": (mine, candidate)},
                     cost=-0.5,  # reported in place of a layout, which it also is
                 )
+
+
+def _reads_several(case: Case, value: int, axis: int) -> bool:
+    """Whether more than one entry along an axis matters: of one alone another one is read."""
+
+    def without(entry: int) -> Array:
+        def form(array: Array) -> Array:
+            changed = np.moveaxis(array.copy(), axis, 0)
+            changed[entry] += 1 + np.abs(changed[entry])
+            return np.moveaxis(changed, 0, axis)
+
+        return with_value(case, value, form)(case.first)
+
+    count = case.repaired.reference.array(value).shape[axis]
+    matters = (not np.array_equal(without(at), case.first.reference) for at in range(count))
+    return sum(itertools.islice(filter(None, matters), 2)) == 2
 
 
 def _parts(case: Case, value: int, axis: int, named: object) -> tuple[str, str]:

@@ -173,3 +173,14 @@ def test_a_temperature_that_was_learned_since_is_a_scale():
         cause = cause_of(lambda x, by=factor: torch.tensor(by) * x, scaled, values(6))
         assert cause.kind == "input-scale" and cause.confirmed
         assert cause.summary == f"the input is divided by 7.38907; the reference's is {other}"
+
+
+def test_of_one_entry_that_is_read_another_is_no_order():
+    """The last step's row is what the others are divided by; with the first one nothing is turned."""
+    steps = np.random.default_rng(8).standard_normal((4, 6, 5)).astype(np.float32)
+
+    def scaled(at):
+        return lambda x: torch.tanh(x * torch.tanh(x[:, at : at + 1 or None]))
+
+    cause = cause_of(scaled(-1), scaled(0), steps)
+    assert cause.kind in ("direction", "index-value"), cause.summary
