@@ -4,7 +4,8 @@
 
 Each case runs in a process of its own that is ended at its limits. Printed are the time and the
 peak of resident memory of both plain passes and of the comparison, frameworks and models included;
-the processors' time, which a busy machine does not stretch; then the verdict and the first place,
+the processors' time, which a busy machine does not stretch, and that of the first match, in which
+the candidate is replayed and each value looked up; then the verdict and the first place,
 held against what is right. It exits with 1 where a case is wrong, or beyond the limits.
 """
 
@@ -16,6 +17,8 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +46,8 @@ def main() -> int:
         for name, case in CASES.items():
             print(f"{name:24} {case.title}")
         return 0
-    print("| case | plain | comparison | of it computing | verdict | first place | |")
-    print("|---|---|---|---|---|---|---|")
+    print("| case | plain | comparison | of it computing | matching | verdict | first place | |")
+    print("|---|---|---|---|---|---|---|---|")
     done = [
         run(name, options.seconds, options.gigabytes * _GIGABYTE) for name in options.names or CASES
     ]
@@ -55,7 +58,7 @@ def run(name: str, seconds: float, most: float) -> bool:
     """Runs a case in a process of its own and prints its line; whether all is as it should be."""
     found = _in_new_process(name, _GRACE * seconds, _GRACE * most)
     if isinstance(found, str):
-        print(f"| {name} | | {found} | | | | **failed** |", flush=True)
+        print(f"| {name} | | {found} | | | | | **failed** |", flush=True)
         return False
     case = CASES[name]
     wrong = []
@@ -76,6 +79,7 @@ def run(name: str, seconds: float, most: float) -> bool:
     print(
         f"| {name} | {found['plain_seconds']:.2f} s, {_gigabytes(found['plain_memory'])} "
         f"| {found['seconds']:.1f} s, {_gigabytes(found['memory'])} | {found['worked']:.1f} s "
+        f"| {found['matching']:.1f} s "
         f"| {found['verdict']} | {found['place']} | {', '.join(wrong) or 'ok'} |",
         flush=True,
     )
@@ -133,13 +137,15 @@ def measured(name: str) -> dict[str, Any]:
         plain(model)(inputs)
     plain_seconds, plain_memory = time.perf_counter() - started, _peak()
     started, worked = time.perf_counter(), time.process_time()
-    report = parity.compare(*models, inputs=inputs)
+    with _timed_matches() as matches:
+        report = parity.compare(*models, inputs=inputs)
     seconds, worked = time.perf_counter() - started, time.process_time() - worked
     return {
         "plain_seconds": plain_seconds,
         "plain_memory": plain_memory,
         "seconds": seconds,
         "worked": worked,
+        "matching": matches[0],
         "memory": _peak(),
         "verdict": report.verdict,
         "reported": len(report.divergences),
@@ -147,6 +153,24 @@ def measured(name: str) -> dict[str, Any]:
         "place": _first_place(report),
         **_first_line(report),
     }
+
+
+@contextmanager
+def _timed_matches() -> Iterator[list[float]]:
+    """The processors' time of each match that is made within it."""
+    from parity import candidate
+    from parity.patching import patched
+
+    own, times = candidate.match, list[float]()
+
+    def match(*args: Any, **kwargs: Any) -> Any:
+        started = time.process_time()
+        found = own(*args, **kwargs)
+        times.append(time.process_time() - started)
+        return found
+
+    with patched(candidate, match=match):
+        yield times
 
 
 def _first_place(report: Any) -> str:
