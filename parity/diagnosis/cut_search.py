@@ -295,6 +295,8 @@ class CutSearch:
                         continue
                 if op.role == "move" and not is_end or not self._is_read(pair):
                     continue
+                if pair.reference in self.found.taken and not is_end:
+                    continue  # which the candidate has already: another call of the same layers
                 if pair.reference in after_a and match.side.informative(value):
                     reconverges = True
                     sure = sure or is_end or self._reads_its_own(match, op, after_b)

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._attested import computes
@@ -168,6 +169,8 @@ def mask_missing(case: Case) -> Iterator[Explanation]:
 
 def _masked_in_addition(case: Case) -> Iterator[Explanation]:
     """The candidate's masks, without which its operations give the reference's value."""
+    if not varies(case.first.reference):
+        return  # zeros come of many masks, and of a first state
     for values in _unmasked(case, of_candidate=True):
 
         def predict(trial: Trial, values: dict[int, Array] = values) -> Array:

@@ -46,7 +46,6 @@ def filled_with_another(case: Case) -> Iterator[Explanation]:
                     f"reference's {plain(reference)}",
                     partial(_with_number, side, value, number),
                     parameters={"value": (plain(reference), plain(candidate))},
-                    cost=-1,
                 )
             )
 

@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._context import maps_elementwise
@@ -325,7 +326,8 @@ def state_kept_in_the_padding(case: Case) -> Iterator[Explanation]:
     Looks like: the longest sequences agree, the shorter ones do not.
     Proof: the one side's own operations with its mask of 0 and 1 open give the other side's value.
     """
-    if of_a_recurrent_layer(case):
+    # zeros come of many masks, and of a first state
+    if of_a_recurrent_layer(case) and varies(case.first.reference):
         yield from first_that_fits(case, _without_masks(case))
 
 
