@@ -95,3 +95,38 @@ def test_offsets_that_are_repeated_and_not_tiled() -> None:
     (found,) = diverging(looked_up, candidate, IDS)
     assert found.cause is not None and found.cause.kind == "axis-order"
     assert found.cause.parameters == {"rows": ("tiled", "repeated")}
+
+
+# --- another call of the same layers --------------------------------------------------------------
+
+
+def test_an_attention_is_not_the_other_one_with_two_faults() -> None:
+    """With the mask of the other one; its scores turned as well it would be that one."""
+    other = draw.standard_normal((4, 5, 6)).astype("f")
+    lengths = np.array([[5, 3, 4, 2], [2, 5, 3, 4]]).T
+
+    def attends(scores: torch.Tensor, values: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        scores = torch.where(seen[:, None], scores, torch.full((), -1e7))
+        return torch.softmax(scores, -1) @ values
+
+    def reference(a: torch.Tensor, b: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        seen = [torch.arange(5) < lengths[:, at : at + 1] for at in (0, 1)]
+        scores = a @ b.mT
+        found = attends(scores, b, seen[1]), attends(scores.mT, a, seen[0])
+        return torch.cat([one @ torch.from_numpy(LAST) for one in found], 1)
+
+    def candidate(a: tf.Tensor, b: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+        seen = [tf.range(5, dtype=lengths.dtype) < lengths[:, at : at + 1] for at in (0, 1)]
+        scores, found = tf.einsum("bid,bjd->bij", a, b), []
+        for turned, values in ((scores, b), (tf.transpose(scores, (0, 2, 1)), a)):
+            hidden = tf.where(seen[1][:, None], turned, -1e7)  # of the first, both times
+            found.append((tf.nn.softmax(hidden) @ values) @ LAST)
+        return tf.concat(found, 1)
+
+    models = (
+        parity.wrap(reference, framework="torch"),
+        parity.wrap(candidate, framework="tensorflow"),
+    )
+    (found,) = parity.compare(*models, inputs=(X, other, lengths)).divergences
+    assert found.candidate.code.startswith("hidden = tf.where(seen[1]")
+    assert found.cause is None or found.cause.kind not in ("axis-order", "wrong-source")
