@@ -165,6 +165,33 @@ class Tape:
         """The values as they were in the run."""
         return Replay(self, None, self.recorded)
 
+    def remade(
+        self,
+        ops: list[Op],
+        values: list[Value],
+        recorded: dict[int, Native],
+        moved: Mapping[int, Iterable[int]],
+    ) -> Tape:
+        """The tape with another program that gives the same.
+
+        Args:
+            moved: by the index of an operation those of what stands for it.
+        """
+
+        def places(indices: Iterable[int]) -> frozenset[int]:
+            return frozenset(place for index in indices for place in moved[index])
+
+        kernels = self.kernels.items()
+        return replace(
+            self,
+            ops=ops,
+            values=values,
+            recorded=recorded,
+            baked_ops=places(self.baked_ops),
+            rounded_ops=places(self.rounded_ops),
+            kernels={place: known for index, known in kernels for place in moved[index]},
+        )
+
     def moved_back(self, ops: int, values: int = 0) -> Tape:
         """The same program, whose operations and values begin at these numbers."""
 

@@ -6,7 +6,7 @@ with another activation would be a difference of the whole cell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -29,20 +29,7 @@ def in_gates(tape: Tape) -> Tape:
         first = len(making.ops)
         making.add(op)
         making.moved[op.index] = range(first, len(making.ops))
-
-    def places(indices: Iterable[int]) -> frozenset[int]:
-        return frozenset(place for index in indices for place in making.moved[index])
-
-    kernels = tape.kernels.items()
-    return replace(
-        tape,
-        ops=making.ops,
-        values=making.values,
-        recorded=making.recorded,
-        baked_ops=places(tape.baked_ops),
-        rounded_ops=places(tape.rounded_ops),
-        kernels={place: known for index, known in kernels for place in making.moved[index]},
-    )
+    return tape.remade(making.ops, making.values, making.recorded, making.moved)
 
 
 def _gates(tape: Tape, op: Op) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,21 +53,9 @@ def cut(tape: Tape, where: Mapping[int, Cut]) -> Tape:
     cutting = _Cutting(tape, where)
     for op in tape.ops:
         cutting.add(op)
-    moved = cutting.moved
-
-    def places(indices: Iterable[int]) -> frozenset[int]:
-        return frozenset(place for index in indices for place in moved[index])
-
-    return replace(
-        tape,
-        ops=cutting.ops,
-        values=cutting.values,
-        recorded=cutting.recorded,
-        outputs={name: cutting.whole.get(value, value) for name, value in tape.outputs.items()},
-        baked_ops=places(tape.baked_ops),
-        rounded_ops=places(tape.rounded_ops),
-        kernels={place: known for index, known in tape.kernels.items() for place in moved[index]},
-    )
+    outputs = {name: cutting.whole.get(value, value) for name, value in tape.outputs.items()}
+    made = tape.remade(cutting.ops, cutting.values, cutting.recorded, cutting.moved)
+    return replace(made, outputs=outputs)
 
 
 class _Cutting:
