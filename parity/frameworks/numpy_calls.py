@@ -117,8 +117,11 @@ def attributes_of(
     kind: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The settings of a call, by the names that Chainer's functions have for them."""
-    found = {key: one for key, one in kwargs.items() if not isinstance(one, np.ndarray)}
-    numbers = [one for one in args if isinstance(one, (int, float, np.generic))]
+    found: dict[str, Any] = {
+        key: one for key, one in kwargs.items() if isinstance(one, (int, float, str, tuple))
+    }
+    given = (one.item() if isinstance(one, np.generic) else one for one in args)
+    numbers = [one for one in given if isinstance(one, (int, float))]
     if kind == "einsum" and args and isinstance(args[0], str) and "->" in args[0]:
         read, made = args[0].replace(" ", "").split("->")
         return {"in_subs": read, "out_sub": made}

@@ -37,7 +37,8 @@ class HuberInChainer(chainer.Chain):
     def forward(self, x):
         error = F.tanh(F.matmul(x, self.w)) * self.scale
         size = F.absolute(error)
-        huber = F.where(size.array <= self.edge, 0.5 * error * error, size - 0.5)
+        sizes = np.array(size.array.tolist(), "f")  # not followed from here on
+        huber = F.where(sizes <= self.edge, 0.5 * error * error, size - 0.5)
         below = (self.sign * error.array < 0).astype(np.float32)
         return F.sum(F.absolute(0.3 - below) * huber, axis=1)
 

@@ -48,9 +48,13 @@ class NamedValues:
         used = dict.fromkeys(one for text in texts for one in text if ord(one) >= _FIRST)
         letters = dict(zip(used, ascii_lowercase, strict=False))
         table = str.maketrans(letters)
-        return [text.translate(table) for text in texts], [
-            f"{letter}: {self._described(name)}" for name, letter in letters.items()
-        ]
+        spelled = [text.translate(table) for text in texts]
+        legend = []
+        for name, letter in letters.items():
+            legend.append(f"{letter}: {self._described(name)}")
+            if any(f"{name}{_OTHERWISE}" in text for text in texts):
+                legend.append(f"{letter}{_OTHERWISE}: the same, laid out otherwise")
+        return spelled, legend
 
     def differ(self, texts: Sequence[str]) -> bool:
         """Whether formulas differ by more than constants, and than moves of what lies otherwise."""
@@ -102,6 +106,8 @@ class NamedValues:
         said = f"{named(tape, value)}, {shape_text(tape.values[value].shape)}"
         if tape.values[tape.before_moves(value)].kind == "constant":  # it has no name to look for
             said += f", of {_contents(side.model.run.array(value))}"
+        if side.is_candidate and value in self._case.repaired.injected:
+            said += ", as in the reference: it differs here"
         return said
 
     def _new(self, side: CaseSide, value: int) -> str:
