@@ -87,6 +87,12 @@ def with_item(array: Array, index: Any, value: Any) -> Array:
     return changed
 
 
+def into_copy(
+    function: Callable[..., Array], target: Array, *inputs: Array, **kwargs: Any
+) -> Array:
+    return function(*inputs, out=target.copy(), **kwargs)
+
+
 def as_dtype(array: Array, dtype: Any, *args: Any, **kwargs: Any) -> Array:
     if array.dtype == np.float64 and np.dtype(dtype).kind == "f":
         return array  # what is given is cast to what was recorded, except in float64

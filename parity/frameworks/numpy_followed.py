@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from parity.frameworks.numpy_calls import (
     attributes_of,
     emptied,
     filled,
+    into_copy,
     item_of,
     kind_of,
     with_item,
@@ -161,7 +163,7 @@ class Following:
             plain(held), array, equal_nan=array.dtype.kind == "f"
         )
 
-    def written(self, target: Followed, found: Any) -> None:
+    def written(self, target: Array, found: Any) -> None:
         """An array is changed in place: to what something gave.
 
         What was read of it so far is what it held.
@@ -171,9 +173,10 @@ class Following:
         value = self.recorder.find(found)
         if value is None:
             return
-        for one in filter(lambda one: one is not None, (target, target._own)):
-            self.recorder.changes(one, before)
-            self.recorder.alias(one, value)
+        for one in (target, getattr(target, "_own", None)):
+            if one is not None:
+                self.recorder.changes(one, before)
+                self.recorder.alias(one, value)
         self._at[_place(plain(target))] = value
 
 
@@ -196,8 +199,9 @@ class Followed(np.ndarray):
             return function(*_plain(inputs), **_plain(kwargs), **_out(targets))
         if targets is None:
             return own.call(kind, function, inputs, kwargs, attributes)
-        found = own.call(kind, function, inputs, kwargs, attributes)
-        own.written(targets[0], found)
+        if "where" in kwargs:  # what it leaves out stays what the target holds
+            function, inputs = partial(into_copy, function), (targets[0], *inputs)
+        own.written(targets[0], own.call(kind, function, inputs, kwargs, attributes))
         return targets[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -195,7 +195,15 @@ def converted(x: Any) -> Any:
     return F.tanh(np.array([turned[0], turned[1]], "f") / 3)
 
 
-@pytest.mark.parametrize("model", [marked, looked_up, converted])
+def divided(x: Any) -> Any:
+    """Into an array that is not followed, and into one, where there is something to divide by."""
+    given = chainer.as_array(x)
+    other = np.multiply(given, 2, out=np.asarray([[0.0] * 5] * 4, "f"))
+    found = np.divide(other, given, out=np.ones_like(given), where=given > 0)
+    return F.tanh(found + other)
+
+
+@pytest.mark.parametrize("model", [marked, looked_up, converted, divided])
 def test_what_it_makes_of_nothing_writes_to_and_converts_is_followed(model: Any) -> None:
     tape = record(model, X)
     assert not tape.caveats
