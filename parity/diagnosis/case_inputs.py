@@ -166,7 +166,10 @@ class CaseInputs:
         return bool(arrays[0].dtype.kind == arrays[1].dtype.kind)
 
     def _exact_partners(self) -> tuple[dict[int, int], tuple[int, ...]]:
-        """`exact`, and what either region starts from; both empty where they read others."""
+        """`exact`, and what either region starts from; both empty where they read others.
+
+        Regions that compute nothing but such may read others: a mask of another's tokens.
+        """
         tape = self._repaired.reference.tape
         known, read = (
             [v for v in region.boundary() if not _floating(run, v)]
@@ -175,6 +178,13 @@ class CaseInputs:
         found = {v: self.pairs[v].reference for v in read if v in self.pairs}
         sides = (known, found.values(), self.entering, self.partners.values())
         roots = [{tape.before_moves(v) for v in side} for side in sides]
+        numbers = (
+            _floating(run, value)
+            for region, run in zip(self._regions, self._runs, strict=True)
+            for value in (*region.made, *region.boundary())
+        )
+        if read and len(found) == len(read) and not any(numbers):
+            return found, tuple(dict.fromkeys((*known, *found.values())))
         # what one side reads as integers the other may read as the numbers that they are cast to
         if len(found) < len(read) or not roots[0] <= roots[1] | roots[3]:
             return {}, ()

@@ -19,7 +19,13 @@ from parity.diagnosis.case import case_of
 from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.host_decisions import decided_by_the_host
-from parity.diagnosis.joint_repair import Finding, is_repaired_before, without_effect, without_proof
+from parity.diagnosis.joint_repair import (
+    Finding,
+    is_repaired_before,
+    not_undone,
+    without_effect,
+    without_proof,
+)
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.proof import Proofs
 from parity.diagnosis.region import DifferingLeaf, Mismatch, Region, reference_values
@@ -78,7 +84,8 @@ def explained(
             here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
         if progress is not None:
             progress()
-    return merge(without_proof([one for here in found.values() for one in here])), idle
+    listed = without_proof([one for here in found.values() for one in here])
+    return merge(not_undone(listed)), idle
 
 
 def _idle(proofs: Proofs, mismatch: Mismatch) -> str:

@@ -181,6 +181,41 @@ def is_repaired_before(proofs: Proofs, mismatch: Mismatch, others: Sequence[Mism
         return False
 
 
+def not_undone(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """The divergences without values of the other sign, which each model reads rightly.
+
+    None of them is proved, repaired alone they harm, and another is all that differs at the
+    outputs.
+    """
+    if not any(map(_restores, divergences)):
+        return list(divergences)
+    return [
+        one
+        for one in divergences
+        if not (_is_of_the_other_sign(one) and _harms_outputs(one))
+        or (one.cause is not None and one.cause.confirmed)
+    ]
+
+
+def _restores(one: Divergence) -> bool:
+    """Whether its repair alone makes the outputs agree, but for rounded constants."""
+    before, after = one.output_before, one.output_after
+    return before is not None and after is not None and after <= limits.RESTORED * before
+
+
+def _is_of_the_other_sign(one: Divergence) -> bool:
+    known = one.capture
+    if known is None or known.reference.shape != known.candidate.shape:
+        return False
+    return known.reference.dtype.kind == "f" and residual(-known.reference, known.candidate) <= SAME
+
+
+def _harms_outputs(one: Divergence, more: float = limits.WORSE_WITHOUT) -> bool:
+    """Whether the outputs differ by so many times as much with its repair alone."""
+    before, after = one.output_before, one.output_after
+    return before is not None and after is not None and after > more * before
+
+
 def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
     return [_doubted(one, findings) for one in findings]
@@ -202,8 +237,7 @@ def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
 
 def _harms(one: Divergence) -> str:
     """Where nothing else diverges, a repair after which the outputs differ more is none."""
-    before, after = one.output_before, one.output_after
-    if before is None or after is None or not after > limits.WORSE_WITHOUT * before:
+    if not _harms_outputs(one):
         return ""
     return "with the reference's value there the outputs differ more, and nothing else diverges"
 
@@ -216,8 +250,7 @@ def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Findin
         alike = here.stated == other.stated
         more = limits.MUCH_WORSE_WITHOUT if alike else limits.WORSE_WITHOUT
         for one in (here.divergence, other.divergence):
-            before, after = one.output_before, one.output_after
-            if before is not None and after is not None and after > more * before:
+            if _harms_outputs(one, more):
                 return (
                     f"the divergences make up for each other: with {_name(one)} alone repaired the "
                     "outputs differ more"

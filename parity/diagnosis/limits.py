@@ -81,6 +81,7 @@ LAST_DIGITS = 8.0  # times rounding: what a constant's last digits leave
 CONSTANTS_OF_BOTH = 2.0  # times what moved constants change: either model may have rounded them
 DAMPED = 1e4  # times as large at the place as in the outputs: what follows forgets it
 WORSE_WITHOUT = 1.001  # times as large without one repair
+RESTORED = 1e-5  # of what outputs differ by, with one repair: what rounded constants leave
 MUCH_WORSE_WITHOUT = 1.5  # where one cause has several places: without one it may be more
 DIVERGENT_ANYWAY = 1e-6  # in float64; rounding of float32 constants leaves less of a value
 NEARLY_SAME = 0.05  # noise that is used otherwise, as reversed, is farther

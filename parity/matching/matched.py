@@ -162,8 +162,22 @@ class Indexed(Side):
             if same and value in others:
                 if found[0].split or not self._merged_alike(value, same[0], found[0]):
                     break
-            return Pair(value, -1, *found)
+            pair = Pair(value, -1, *found)
+            return pair if pair.order.identity else self._as_it_lies(array, same, pair)
         return min(same, default=None)
+
+    def _as_it_lies(self, array: Array, alike: Sequence[int], turned: Pair) -> Pair:
+        """A pair with a value that the array is as it lies, rather than another one turned.
+
+        As where one broadcasts a row along either axis: each is the other, transposed.
+        """
+        root = self.tape.before_moves(turned.reference)
+        for value in alike:
+            if self.array(value).shape == array.shape and self.tape.before_moves(value) != root:
+                found = find_order(self.array(value), array, limits.SAME, self.print(value))
+                if found is not None and found[0].identity:
+                    return Pair(value, -1, *found)
+        return turned
 
     def _nearest(self, array: Array, alike: Sequence[int]) -> Pair | None:
         """The pair with the smallest residual among values that come near."""

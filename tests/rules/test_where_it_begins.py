@@ -129,4 +129,4 @@ def test_an_attention_is_not_the_other_one_with_two_faults() -> None:
     )
     (found,) = parity.compare(*models, inputs=(X, other, lengths)).divergences
     assert found.candidate.code.startswith("hidden = tf.where(seen[1]")
-    assert found.cause is None or found.cause.kind not in ("axis-order", "wrong-source")
+    assert found.cause.kind == "wrong-source" and "the result of Less" in found.cause.summary

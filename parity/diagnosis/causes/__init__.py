@@ -52,7 +52,7 @@ _ORDER = (
         "op_order",
     ),
     *("exchanged_steps", "indices", "repeated", "stored", "fills"),
-    *("operands", "expectations", "ends"),
+    *("parts_read", "operands", "expectations", "ends"),
     *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
     "formulas",
 )

@@ -56,7 +56,7 @@ def _distinct(places: Array) -> Array:
 def _range(along: Array, length: int) -> str | None:
     """Places along an axis as Python writes them."""
     if along.size == 1:
-        return ":" if length == 1 else str(int(along[0]))
+        return ":" if length == 1 else str(_from_the_end(int(along[0]), length))
     step = int(along[1] - along[0])
     if not np.all(np.diff(along) == step):
         return None
@@ -66,3 +66,16 @@ def _range(along: Array, length: int) -> str | None:
     else:
         start, stop = "" if first == length - 1 else str(first), "" if last == 0 else str(last - 1)
     return f"{start}:{stop}" + ("" if step == 1 else f":{step}")
+
+
+def index_in_words(places: Array, length: int) -> str:
+    """Places in a row along an axis of a length, in words: the last one is -1."""
+    first, last = int(places[0]), int(places[-1])
+    if len(places) == 1:
+        return f"index {_from_the_end(first, length)}"
+    return f"the range {first}:{last + 1}"
+
+
+def _from_the_end(place: int, length: int) -> int:
+    """The last place as one writes it: of two, either has a name of its own."""
+    return place if place < length - 1 or length < 3 else -1

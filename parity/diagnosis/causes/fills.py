@@ -12,6 +12,7 @@ from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import FILLS_TRIED
+from parity.diagnosis.causes._places import part_in_words
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes.combinators import first_fitting
@@ -50,11 +51,59 @@ def filled_with_another(case: Case) -> Iterator[Explanation]:
             )
 
 
+@cause("wrong-source", tier=2)
+@first_fitting
+def filled_and_not_read(case: Case) -> Iterator[Explanation]:
+    """A tensor of one number throughout is read, where the other model reads a value that it has.
+
+    Looks like: a running mean that starts from zeros, and not from the first value.
+    Proof: one side's own operations on that value in its place give the other side's value.
+    """
+    both = sides(case)
+    for side in both[::-1]:
+        tape = side.view.tape
+        tried = itertools.product(_filled(side), side.entering)
+        for (value, number), other in itertools.islice(tried, FILLS_TRIED):
+            if tape.values[value].shape != tape.values[other].shape or not tape.is_live(other):
+                continue
+            filled = f"{plain(number)} throughout" if number else "zeros"
+            right, wrong = part_in_words(tape, other), filled
+            if not side.is_candidate:
+                right, wrong = wrong, right
+            yield side.changed(
+                Explanation(
+                    "wrong-source",
+                    f"what is read is {wrong}; the reference reads {right}",
+                    partial(_with_another, side, value, other),
+                    parameters={"source": (right, wrong)},
+                )
+            )
+
+
+def _with_another(side: CaseSide, value: int, other: int, trial: Trial) -> Array:
+    """What a side gives with an input of it in a filled tensor's place, wherever that is read.
+
+    What enters may be made of it: the first value less zeros is that value.
+    """
+    tape, entering = side.view.tape, side.entering
+    held = dict(zip(entering, side.values(trial.given, entering), strict=True))
+    replaced = {value: held[other]}
+    for one in entering:
+        op = tape.producer(one)
+        if op is not None and value in op.inputs and len(op.inputs) == 2:
+            left = op.inputs[op.inputs[0] == value]
+            known = {value: held[other], left: held[one]}
+            replaced[one] = tape.replay("float64", known, side.model.run, only={op.index}).array(
+                one
+            )
+    return side.run(trial.given, replaced)
+
+
 def _filled(side: CaseSide) -> Iterator[tuple[int, float]]:
     """What a region reads that is filled with one number, and the number."""
     view = side.view
     before = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    made = (op.outputs[0] for op in before if op.word in FILLED)
+    made = (op.outputs[0] for op in (*before, *view.ops) if op.word in FILLED)
     yield from _of_one_number(side, (*made, *(leaf.id for leaf in view.leaves)))
 
 

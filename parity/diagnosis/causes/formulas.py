@@ -14,6 +14,7 @@ from parity.diagnosis.causes._formula import Formulas, TooLong
 from parity.diagnosis.causes._limits import FORMULAS_TRIED, OPS_OF_A_FORMULA
 from parity.diagnosis.causes._named_values import NamedValues
 from parity.diagnosis.causes._sides import CaseSide, sides
+from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import MISFITS, Form, Substituted, alone, close
 from parity.diagnosis.trial import Trial
 from parity.findings import FORMULA
@@ -21,12 +22,12 @@ from parity.matching.axis_order import Order, orders
 from parity.tape import Array, Op
 
 
-@cause(FORMULA, tier=LAST)
+@cause(FORMULA, "wrong-source", tier=LAST)
 def different_formula(case: Case) -> Iterator[Explanation]:
     """The candidate computes another formula than the reference, and both are short.
 
     Looks like: a few operations on either side that have no operation in common, or one more, one
-        less, or the same on other operands.
+        less, or the same on other operands; or merely another value is read.
     Proof: the candidate's operations with the reference's part of the formula in the place of
         their own give the reference's value, and both parts are written out.
     """
@@ -39,13 +40,20 @@ def different_formula(case: Case) -> Iterator[Explanation]:
             continue
         spelled, legend = names.in_letters(texts)
         numbers = "; ".join(names.apart(texts))
+        kind, text = FORMULA, "another formula is computed than in the reference"
+        parameters, evidence = {"formula": (spelled[0], spelled[1])}, tuple(legend)
+        if spelled == ["a", "b"]:
+            tapes = case.reference.tape, case.candidate.tape
+            read = named(tapes[0], part), named(tapes[1], other)
+            kind, text = "wrong-source", f"{read[1]} is read; the reference reads {read[0]}"
+            parameters, evidence = {"source": read}, ()
         yield Explanation(
-            FORMULA,
-            "another formula is computed than in the reference",
+            kind,
+            text,
             as_it_is,
             Substituted(partial(_with_part, case, part, other, order)),
-            parameters={"formula": (spelled[0], spelled[1])},
-            evidence=tuple(legend),
+            parameters=parameters,
+            evidence=evidence,
             places=(_last(sides(case)[0], part), _last(sides(case)[1], other)),
             unproved=f"only one side has {numbers}" if numbers else "",
         )

@@ -219,7 +219,7 @@ def computed_instead(case: Case) -> Iterator[Explanation]:
     tapes = case.reference.tape, case.candidate.tape
     read = dict.fromkeys(value for op in case.reference.ops for value in op.inputs)
     inside = {value for op in case.reference.ops for value in op.outputs}
-    own = _read_by_the_candidate(case)
+    own = read_by_the_candidate(case)
     for value in read:
         if value in inside or not tapes[0].is_live(value) or tapes[0].before_moves(value) in own:
             continue
@@ -268,7 +268,7 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length > 1)
 
 
-def _read_by_the_candidate(case: Case) -> set[int]:
+def read_by_the_candidate(case: Case) -> set[int]:
     """The reference's values that the candidate's region reads, before moves."""
     inside = {value for op in case.candidate.ops for value in op.outputs}
     read = {value for op in case.candidate.ops for value in op.inputs} - inside

@@ -15,6 +15,7 @@ from parity.diagnosis.causes._arrange import (
     holds_two_numbers,
     same_bag_at_a_glance,
 )
+from parity.diagnosis.causes._index_in_words import index_in_words
 from parity.diagnosis.causes._limits import (
     INDEX_COST,
     POSITIONS_SHOWN,
@@ -118,7 +119,7 @@ def _of_places(
     tape, shape = case.reference.tape, case.reference.tape.values[cut[0]].shape
     length = tape.values[source].shape[axis]
     at = in_candidate_layout(case, source, (axis,))
-    words = _index(was, length), _index(now, length)
+    words = index_in_words(was, length), index_in_words(now, length)
     return Explanation(
         "index-value",
         f"{words[1]} of axis {at} of {_name(tape, source)} is read; the reference reads {words[0]}",
@@ -130,13 +131,6 @@ def _of_places(
 
 def _cut(array: Array, axis: int, places: Array, shape: tuple[int, ...]) -> Array:
     return np.take(array, places, axis).reshape(shape)
-
-
-def _index(places: Array, length: int) -> str:
-    first, last = int(places[0]), int(places[-1])
-    if len(places) == 1:
-        return f"index {first if first < length - 1 or length < 3 else -1}"
-    return f"the range {first}:{last + 1}"
 
 
 # --- rows in another order ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
 from parity.diagnosis.causes._limits import EXCHANGED, INPUTS_EXCHANGED, OTHER_SOURCE, SOURCES_TRIED
+from parity.diagnosis.causes._places import Apart, apart
 from parity.diagnosis.causes._reduced import REDUCING
 from parity.diagnosis.causes._sources import (
     named,
@@ -27,6 +28,7 @@ from parity.diagnosis.causes._substitution import (
     Form,
     Inside,
     Substituted,
+    alone,
     close,
     inside_candidate,
     inside_reference,
@@ -35,11 +37,12 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
 from parity.diagnosis.causes.operations import doubtful
+from parity.diagnosis.cut_candidates import is_exact
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op, Tape
 
 
-@cause("wrong-source", "op-missing", tier=2)
+@cause("wrong-source", "op-missing", "index-value", tier=2)
 def wrong_source(case: Case) -> Iterator[Explanation]:
     """The candidate reads another value than the reference does.
 
@@ -47,7 +50,7 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
     reference = inside_reference(case)
-    for listed in (_read_from_others, _read_once, _read_of_weights, _exchanged):
+    for listed in (_read_from_others, _read_once, _exact_read, _read_of_weights, _exchanged):
         for one in first_that_fits(case, listed(case, reference)):
             yield replace(one, unproved=one.unproved or twins(case))
             return
@@ -61,10 +64,12 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
             f"the values of {wrong} are read; the reference reads {right}",
             {"source": (right, wrong)},
         )
-        left_out = _left_out(case, value, other)
+        left_out, parts = _left_out(case, value, other), _apart(case, value, other)
         if left_out is not None and not doubtful(reference, inside_candidate(case), [left_out]):
             name = left_out.kind
             said = ("op-missing", f"{name} is missing here", {"operations": (name, "none")})
+        elif parts is not None:
+            said = ("index-value", parts.sentence, {"index": parts.words})
         for laid in ways_to_lie(case, value, other):
             yield Explanation(
                 said[0],
@@ -72,8 +77,19 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
                 with_values(case, _read_alike(case, value), laid, other),
                 parameters=said[2],
                 unproved=put_there(case, other),
-                cost=OTHER_SOURCE if value in reference.entering else 2 * OTHER_SOURCE,
+                cost=_cost(value in reference.entering, parts is not None),
             )
+
+
+def _cost(enters: bool, says_where: bool) -> float:
+    cost = OTHER_SOURCE if enters else 2 * OTHER_SOURCE
+    return cost / 2 if says_where else cost
+
+
+def _apart(case: Case, value: int, other: int) -> Apart | None:
+    """How what is read lies in the value that both models take it of, if they do."""
+    read = (own for own, partner in case.partners.items() if partner == other)
+    return next(filter(None, (apart(case, value, own) for own in read)), None)
 
 
 def _read_alike(case: Case, value: int) -> list[int]:
@@ -116,6 +132,29 @@ def _read_once(case: Case, reference: Inside) -> Iterator[Explanation]:
                 unproved=put_there(case, other),
                 cost=2 * OTHER_SOURCE,
             )
+
+
+def _exact_read(case: Case, reference: Inside) -> Iterator[Explanation]:
+    """Other integers or flags are read, as the lengths or the tokens of another sequence."""
+    tape, values = case.reference.tape, case.reference.tape.values
+    inside = {value for op in case.reference.ops for value in op.outputs}
+    read = dict.fromkeys(value for op in case.reference.ops for value in op.inputs)
+    exact = [one for one in read if one not in inside and is_exact(values[one].dtype)]
+    others = dict.fromkeys(case.inputs.exact.values())
+    for value, other in itertools.islice(itertools.product(exact, others), SOURCES_TRIED):
+        alike = values[value].shape == values[other].shape
+        if not alike or values[value].dtype != values[other].dtype or not tape.is_live(value):
+            continue
+        if tape.before_moves(value) == tape.before_moves(other):
+            continue
+        right, wrong = _names(case, value, other)
+        yield Explanation(
+            "wrong-source",
+            f"the values of {wrong} are read; the reference reads {right}",
+            with_value(case, value, alone, other),
+            parameters={"source": (right, wrong)},
+            cost=OTHER_SOURCE,
+        )
 
 
 def _as_in_its_place(tape: Tape, op: Op, value: int, other: int) -> bool:
