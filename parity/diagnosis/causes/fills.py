@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -36,7 +37,7 @@ def filled_with_another(case: Case) -> Iterator[Explanation]:
         tried = (
             (value, own, number)
             for value, own in _filled(side)
-            for number in sorted(numbers - {own})
+            for number in sorted(numbers[side.view.tape.values[value].size] - {own})
         )
         for value, own, number in itertools.islice(tried, FILLS_TRIED):
             reference, candidate = (number, own) if side.is_candidate else (own, number)
@@ -107,12 +108,18 @@ def _filled(side: CaseSide) -> Iterator[tuple[int, float]]:
     yield from _of_one_number(side, (*made, *(leaf.id for leaf in view.leaves)))
 
 
-def _numbers_of(side: CaseSide) -> set[float]:
-    """The numbers with which a model fills tensors anywhere: what is added as 0 is in no region."""
+def _numbers_of(side: CaseSide) -> Mapping[int, set[float]]:
+    """The numbers with which a model fills tensors anywhere, by their size.
+
+    Anywhere: what is added as 0 is in no region.
+    """
     tape = side.view.tape
     made = (op.outputs[0] for op in tape.ops if op.word in FILLED and op.static)
     held = (one.id for one in tape.values if one.kind == "constant" and one.size > 1)
-    return {number for _, number in _of_one_number(side, (*made, *held))}
+    found: dict[int, set[float]] = defaultdict(set)
+    for value, number in _of_one_number(side, (*made, *held)):
+        found[tape.values[value].size].add(number)
+    return found
 
 
 def _of_one_number(side: CaseSide, values: Iterable[int]) -> Iterator[tuple[int, float]]:
