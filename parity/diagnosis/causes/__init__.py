@@ -53,7 +53,16 @@ _ORDER = (
     ),
     *("exchanged_steps", "indices", "repeated", "stored", "fills"),
     *("parts_read", "operands", "expectations", "ends"),
-    *("other_steps", "factors", "bounds", "discounts", "batched", "adjacency", "diagonal"),
+    *(
+        "other_steps",
+        "factors",
+        "bounds",
+        "discounts",
+        "batched",
+        "adjacency",
+        "diagonal",
+        "tables",
+    ),
     "formulas",
 )
 
