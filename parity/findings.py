@@ -71,11 +71,13 @@ class Guess:
 
     Attributes:
         share: of the residual that it removes, in 0..1.
+        evidence: of a formula that is not proved both formulas, and what the letters in it are.
     """
 
     kind: str
     summary: str
     share: float
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from parity.diagnosis.sample_order import without_sorted
 from parity.diagnosis.suggested_fix import suggest
 from parity.diagnosis.unshared import cause_of
 from parity.errors import ReplayError
-from parity.findings import Capture, Cause, Divergence, Guess, LeafDifference, Note
+from parity.findings import FORMULA, Capture, Cause, Divergence, Guess, LeafDifference, Note
 from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.tape import Replay, Site, Tape
@@ -85,7 +85,17 @@ def explained(
         if progress is not None:
             progress()
     listed = without_proof([one for here in found.values() for one in here])
-    return merge(not_undone(listed)), idle
+    return [*map(_as_described, merge(not_undone(listed)))], idle
+
+
+def _as_described(found: Divergence) -> Divergence:
+    """A divergence without a cause that merely states two formulas, and does not prove them."""
+    cause = found.cause
+    if cause is None or cause.kind != FORMULA or cause.confirmed:
+        return found
+    ((reference, candidate),) = cause.parameters.values()
+    stated = f"formula: {reference} -> {candidate}", *cause.evidence
+    return replace(found, cause=None, closest=Guess(FORMULA, cause.summary, 1.0, stated))
 
 
 def _idle(proofs: Proofs, mismatch: Mismatch) -> str:

@@ -87,23 +87,34 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
     """Whether an image's rows, columns and channels are still axes by themselves, or may be.
 
-    A product has to keep them: of two images it may sum over the channels, or over all places.
+    A product has to keep them, or to sum over the channels alone, and not over places.
     """
     shape = tape.values[image].shape
-    places: Sequence[Array] | None = list(np.indices(shape, dtype=np.float64))
+    last, before = len(shape) - 1, list(np.indices(shape, dtype=np.float64))
+    channels = {1, last}
+    places: Sequence[Array] | None = before
     for op, source, end in steps:
         product = op.word in _PRODUCTS and sum(map(tape.is_live, op.inputs)) > 1
         if places is not None:
             places = (_summed if product else _moved)(tape, op, source, end, places)
-        if product and places is None:
-            return False
+        if product:
+            if places is None:
+                return False
+            lost = {i for i, pair in enumerate(zip(before, places, strict=True)) if _is_lost(*pair)}
+            channels = channels & lost if lost else channels
+            if len(lost) > 1 or not channels:
+                return False
     if places is None:
         return True
     sources = _axes_of(places)
     if len(sources) != len(shape):
         return True
-    last = len(shape) - 1
-    return any(_is_layout(sources, first, last) for first in (1, last))
+    return any(_is_layout(sources, one, last) for one in channels)
+
+
+def _is_lost(before: Array, after: Array) -> bool:
+    """Whether what changed along an axis no longer does: it was summed over."""
+    return bool(np.ptp(before) > 0 and np.ptp(after) == 0)
 
 
 def _is_layout(sources: Sequence[frozenset[int]], channels: int, last: int) -> bool:
@@ -139,17 +150,13 @@ def _moved(
 def _summed(
     tape: Tape, op: Op, source: int, end: int, places: Sequence[Array]
 ) -> Sequence[Array] | None:
-    """What lies where behind a product with ones; None where it sums over one of the axes."""
+    """What lies where behind a product with ones, on average over what it sums over."""
     ones = {one: np.ones(tape.values[one].shape) for one in op.inputs}
     results = _results(tape, op, end, [ones, *({**ones, source: one} for one in places)])
     if results is None:
         return None
     count, *found = results
-    found = [one / count for one in found]
-    kept = all(
-        np.ptp(one) > 0 or np.ptp(before) == 0 for one, before in zip(found, places, strict=True)
-    )
-    return found if kept else None
+    return [one / count for one in found]
 
 
 def _results(

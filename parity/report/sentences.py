@@ -52,7 +52,10 @@ def cause(confirmed: bool, summary: str) -> str:
     return f"{proof}: {summary}"
 
 
-def closest_cause(kind: str, summary: str, share: float) -> str:
+def closest_cause(kind: str, summary: str, share: float, evidence: Sequence[str] = ()) -> str:
+    """What comes closest, in a sentence; a formula that is not proved has lines of its own."""
+    if evidence:
+        return "what is computed there, which may not be what is wrong:"
     return f"closest is {kind} ({summary}), which removes {share:.0%} of the difference"
 
 

@@ -153,7 +153,9 @@ def _cause(divergence: Divergence) -> Text:
     if cause is None:
         text.append("unexplained", "bold")
         if closest is not None:
-            text.append(f"; {say.closest_cause(closest.kind, closest.summary, closest.share)}")
+            text.append(f"; {say.closest_cause(**vars(closest))}")
+            for fact in closest.evidence:
+                text.append(f"\n{fact}")
         return text
     text.append(cause.kind, "bold")
     text.append(f", {say.cause(cause.confirmed, cause.summary)}")

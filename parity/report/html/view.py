@@ -188,6 +188,7 @@ def _divergence(found: Data, count: int, ids: Ids) -> dict[str, Any]:
         "closest": say.closest_cause(**{**closest, "share": number(closest["share"])})
         if closest
         else "",
+        "computed": closest.get("evidence", ()) if closest else (),
         "row": None,
         "spread": drawing.spread(measured, number) if measured else None,
     }
