@@ -182,18 +182,17 @@ def is_repaired_before(proofs: Proofs, mismatch: Mismatch, others: Sequence[Mism
 
 
 def not_undone(divergences: Sequence[Divergence]) -> list[Divergence]:
-    """The divergences without values of the other sign, which each model reads rightly.
+    """The divergences without those that are no more than another way to write what is right.
 
-    None of them is proved, repaired alone they harm, and another is all that differs at the
-    outputs.
+    As a value of the other sign that each model reads rightly. None of them is proved, repaired
+    alone they harm, and another is all that differs at the outputs.
     """
     if not any(map(_restores, divergences)):
         return list(divergences)
     return [
         one
         for one in divergences
-        if not (_is_of_the_other_sign(one) and _harms_outputs(one))
-        or (one.cause is not None and one.cause.confirmed)
+        if not _harms_outputs(one) or (one.cause is not None and one.cause.confirmed)
     ]
 
 
@@ -201,13 +200,6 @@ def _restores(one: Divergence) -> bool:
     """Whether its repair alone makes the outputs agree, but for rounded constants."""
     before, after = one.output_before, one.output_after
     return before is not None and after is not None and after <= limits.RESTORED * before
-
-
-def _is_of_the_other_sign(one: Divergence) -> bool:
-    known = one.capture
-    if known is None or known.reference.shape != known.candidate.shape:
-        return False
-    return known.reference.dtype.kind == "f" and residual(-known.reference, known.candidate) <= SAME
 
 
 def _harms_outputs(one: Divergence, more: float = limits.WORSE_WITHOUT) -> bool:

@@ -10,17 +10,20 @@ import torch
 from tests.rules.pairs import FIRST, SECOND, SQUARE, compare, kinds, summaries
 
 STEPS = np.random.default_rng(7).standard_normal((4, 9, 7)).astype("f")
-HALF = torch.arange(5) / 8
+
+
+def rising(alpha: float) -> torch.Tensor:
+    return alpha - (1 - alpha) * torch.cos(2 * math.pi * torch.arange(5) / 8)
 
 
 def whole(alpha: float) -> torch.Tensor:
-    half = alpha - (1 - alpha) * torch.cos(2 * math.pi * HALF)
+    half = rising(alpha)
     return torch.cat([half, half[:-1].flip(0)])
 
 
 def in_halves(x: torch.Tensor, alpha: float) -> torch.Tensor:
     """Each half of the steps times half a window."""
-    half = (alpha - (1 - alpha) * torch.cos(2 * math.pi * HALF))[:, None]
+    half = rising(alpha)[:, None]
     y = torch.tanh(x @ FIRST)
     windowed = torch.cat([y[:, :5] * half, y[:, 5:] * half[:-1].flip(0)], 1)
     return torch.tanh(windowed @ SQUARE) @ SECOND

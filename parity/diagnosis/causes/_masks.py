@@ -33,7 +33,7 @@ def masks_of(side: CaseSide) -> list[tuple[int, Array]]:
 def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
     """Arrays of two numbers among what a region is given, as a mask that is an input.
 
-    Whole numbers and flags are masks where the region makes of them what hides something.
+    They are masks where the region hides something by them, or by what it makes of them.
     """
     run, ops, tape = side.model.run, side.view.ops, side.view.tape
     made = {value for op in ops for value in op.outputs}
@@ -43,7 +43,7 @@ def given_masks(side: CaseSide) -> list[tuple[int, Array]]:
         array = run.array(value)
         if np.unique(array).size != 2 or not is_mask_of(array):
             continue
-        if value in side.entering or array.dtype.kind in "biu" and _becomes_a_mask(side, value):
+        if _hides(side.view, run, value) or _becomes_a_mask(side, value):
             found.append((value, array))
     return found
 

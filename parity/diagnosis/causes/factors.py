@@ -26,7 +26,7 @@ from parity.diagnosis.trial import Trial
 from parity.operations import SOFTMAXES
 from parity.tape import Array, Op
 
-_CURVES: dict[str, Form] = {
+CURVES: dict[str, Form] = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.maximum(x, 0.0),
@@ -91,7 +91,7 @@ def activation_beside_a_kernel(case: Case) -> Iterator[Explanation]:
                 continue
             if not varies(candidate.array(value)):
                 continue
-            for name, curve in _CURVES.items():
+            for name, curve in CURVES.items():
                 yield Explanation(
                     "activation-missing",
                     f"{name} of {named(candidate.view.tape, value)} is missing where {op.kind} "

@@ -17,14 +17,10 @@ from parity.diagnosis.causes._substitution import Form
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
-from parity.operations import ADDITIONS, MULTIPLICATIONS
 from parity.tape import Array, Op
 
 # The table that an operation was given, of its result and of the other operand.
-_SOLVED: Mapping[str, Form] = {
-    **dict.fromkeys(MULTIPLICATIONS, np.divide),
-    **dict.fromkeys(ADDITIONS, np.subtract),
-}
+_SOLVED: Mapping[str, Form] = {"multiply": np.divide, "add": np.subtract}
 _COST = 2.0  # what says why the numbers differ is preferred
 
 
@@ -66,9 +62,10 @@ def _tables(side: CaseSide) -> Iterator[tuple[Op, int]]:
             continue
         for table in op.inputs:
             known = tape.values[table]
-            leaves = (tape.values[leaf].kind for leaf in tape.graph.leaves([table]))
-            if tape.is_live(table) or known.size < 2 or "parameter" in leaves:
+            if tape.is_live(table) or known.size < 2:
                 continue
+            if any(tape.values[leaf].size > 1 for leaf in tape.graph.leaves([table])):
+                continue  # a tensor that is held may be a weight
             if known.dtype.startswith(("float", "bfloat")) and varies(side.model.array(table)):
                 yield op, table
 
@@ -84,7 +81,7 @@ def _needed(case: Case, side: CaseSide, op: Op, table: int) -> Array | None:
     if case.order is None:
         return None
     wanted = case.order.apply(case.first.reference)
-    if wanted.shape != np.broadcast_shapes(x.shape, held.shape):
+    if wanted.shape != case.candidate.value.shape:
         return None
     if held.size == wanted.size and not case.first.given:
         return None  # on one input some numbers always fit

@@ -29,6 +29,7 @@ from parity.diagnosis.causes._substitution import (
     inside_reference,
     rounded,
     shortest,
+    static_ops,
     with_value,
 )
 from parity.diagnosis.causes._weights import (
@@ -44,9 +45,10 @@ from parity.diagnosis.causes._weights import (
 )
 from parity.diagnosis.causes.biases import is_bias
 from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.causes.factors import CURVES
 from parity.diagnosis.causes.precision import to_half_precision
 from parity.diagnosis.trial import Trial
-from parity.diagnosis.view import LeafView
+from parity.diagnosis.view import LeafView, RegionView
 from parity.matching.axis_order import orders
 from parity.matching.match import Side
 from parity.numerics.limits import ALIKE
@@ -73,7 +75,7 @@ def weight(case: Case) -> Iterator[Explanation]:
     yield replace(related[0], summary=summary, candidate=with_changes(case, found))
 
 
-@cause("weight-scale", tier=1)
+@cause("weight-scale", "activation-missing", "activation-extra", tier=1)
 @first_fitting
 def factor(case: Case) -> Iterator[Explanation]:
     """A value is multiplied or divided by another number.
@@ -86,12 +88,35 @@ def factor(case: Case) -> Iterator[Explanation]:
     for value, here in factors(inside_reference(case)):
         for by in there:
             if not math.isclose(here, by, rel_tol=SAME_PARAMETER):
+                kind, text, parameters = _factors_in_words(case, here, by)
                 yield Explanation(
-                    "weight-scale",
-                    f"{by:g} is multiplied by; the reference multiplies by {here:g}",
+                    kind,
+                    text,
                     with_value(case, value, partial(np.multiply, by / here)),
-                    parameters={"factor": (rounded(here), rounded(by))},
+                    parameters=parameters,
                 )
+
+
+def _factors_in_words(
+    case: Case, here: float, by: float
+) -> tuple[str, str, dict[str, tuple[object, object]]]:
+    """What two factors are to each other: one may be the other through an activation."""
+    for name, curve in CURVES.items():
+        if math.isclose(here, float(curve(by)), rel_tol=SAME_PARAMETER):
+            if _computes(case.reference, name):
+                text = f"the factor {by:g} does not go through {name}, the reference's does"
+                return "activation-missing", text, {"activation": (name, "none")}
+        if math.isclose(by, float(curve(here)), rel_tol=SAME_PARAMETER):
+            if _computes(case.candidate, name):
+                text = f"the factor {here:g} goes through {name}, the reference's does not"
+                return "activation-extra", text, {"activation": ("none", name)}
+    text = f"{by:g} is multiplied by; the reference multiplies by {here:g}"
+    return "weight-scale", text, {"factor": (rounded(here), rounded(by))}
+
+
+def _computes(view: RegionView, word: str) -> bool:
+    """Whether a region, or what no input reaches and it reads, applies a function."""
+    return any(op.word == word for op in (*view.ops, *static_ops(view)))
 
 
 def factors(inside: Inside) -> Iterator[tuple[int, float]]:
