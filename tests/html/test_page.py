@@ -318,6 +318,16 @@ def test_what_is_unexplained_says_so() -> None:
     assert "instead of by 200.0% of their size." in second.text
 
 
+def test_formulas_that_are_not_proved_describe_the_place() -> None:
+    stated = ["formula: a + b -> a", "a: the <result> of add, (4)"]
+    closest = {"kind": "different-formula", "summary": "another", "share": 1, "evidence": stated}
+    found = sample.diverged()
+    found["divergences"] = [sample.divergence(cause=None, closest=closest)]
+    (shown,) = check(render(sample.report(found))).all("article")
+    assert "unexplained; what is computed there, which may not be what is wrong:" in shown.text
+    assert all(line in shown.text for line in stated)
+
+
 def test_a_run_lists_all_comparisons_and_why_one_is_missing() -> None:
     page = check(render(PAGES["run"]))
     rows = page.one("table", id="comparisons").one("tbody").all("tr")

@@ -180,6 +180,26 @@ def test_a_product_of_two_images_over_their_channels_is_none() -> None:
     assert verdict(first, heads_last) == "diverged"
 
 
+def test_a_product_that_sums_over_channels_leaves_an_image_of_one() -> None:
+    """A filter's belief, of the moves that were made; summed over rows it is no image."""
+    shares = torch.softmax(weights(2, 15), 1)
+
+    def belief(x: torch.Tensor) -> torch.Tensor:
+        made = shares * (1 + x.mean((1, 2, 3))[:, None])
+        return torch.einsum("bahw,ba->bhw", maps(x), made)[:, None]
+
+    def belief_last(x: torch.Tensor) -> torch.Tensor:
+        return last(belief(x.permute(0, 3, 1, 2)))
+
+    def of_rows(x: torch.Tensor) -> torch.Tensor:
+        rows = torch.softmax(x.mean(1)[:, :6, 0], 1)
+        return torch.einsum("bahw,bh->baw", maps(x), rows)[:, None]
+
+    assert verdict(belief, belief_last) == "parity"
+    assert verdict(belief, lambda x: belief_last(x).transpose(1, 2)) == "diverged"
+    assert verdict(of_rows, lambda x: last(of_rows(x.permute(0, 3, 1, 2)))) == "diverged"
+
+
 def test_an_output_in_the_other_layout_is_measured_in_the_references() -> None:
     models = (
         parity.wrap(maps, framework="torch"),

@@ -93,3 +93,24 @@ def test_one_that_is_applied_once_and_not_twice_is_there() -> None:
         )
         assert kinds(report) == ["activation-missing"]
         assert "fewer here than the reference applies" in summaries(report)
+
+
+GATE = torch.tensor(0.8)
+
+
+def test_a_learned_factor_that_lacks_its_activation() -> None:
+    def gated_by(gate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return x @ FIRST + gate * torch.sin((x @ FIRST) @ SQUARE)
+
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        return gated_by(GATE, x)
+
+    def through_tanh(x: torch.Tensor) -> torch.Tensor:
+        return gated_by(GATE.tanh(), x)
+
+    held = GATE.tanh()
+    missing, extra = compare(through_tanh, plain), compare(plain, through_tanh)
+    assert (kinds(missing), kinds(extra)) == (["activation-missing"], ["activation-extra"])
+    assert "does not go through tanh" in summaries(missing)
+    # a number that merely is the curve's, which nothing computes
+    assert kinds(compare(lambda x: gated_by(held, x), plain)) == ["weight-scale"]

@@ -83,3 +83,26 @@ def test_logits_of_zeros_are_masked_by_any_large_constant(hidden) -> None:
     report = compare(masked(-torch.inf), masked(hidden), inputs=np.zeros((5, 7), "f"))
     assert report.verdict == "unverified" and not report.divergences
     assert compare(masked(0.5), masked(hidden), inputs=np.zeros((5, 7), "f")).verdict == "diverged"
+
+
+def test_choices_that_are_read_as_features_mask_nothing() -> None:
+    """Of this step where the last one's belong, which are zeros at first."""
+    random = np.random.default_rng(3)
+    steps = random.standard_normal((6, 4, 7)).astype("f")
+    chosen = np.eye(3, dtype="f")[random.integers(0, 3, (6, 4))]
+
+    def model(x: torch.Tensor, choices: torch.Tensor, shifted: bool) -> torch.Tensor:
+        last = torch.cat([torch.zeros_like(choices[:, :1]), choices[:, :-1]], 1)
+        given = [torch.cat([x, last if shifted else choices], -1)[:, step] for step in range(4)]
+        return torch.stack([torch.tanh(one @ WIDE) for one in given], 1)
+
+    report = compare(
+        lambda *given: model(*given, True),
+        lambda *given: model(*given, False),
+        inputs=(steps, chosen),
+    )
+    assert report.verdict == "diverged"
+    assert "mask" not in summaries(report)
+
+
+WIDE = weights(10, 6)

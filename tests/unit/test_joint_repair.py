@@ -6,8 +6,12 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from parity.diagnosis.joint_repair import not_undone
+from parity.findings import Cause, Divergence
+from parity.site import Site
 from tests.unit.causes.compared_pairs import compared, tensor
 
+SITE = Site("add", "")
 RANDOM = np.random.default_rng(5)
 X, WEIGHT = (RANDOM.standard_normal(shape).astype("f") for shape in ((16, 6), (6, 5)))
 OTHER = WEIGHT + 0.1 * RANDOM.standard_normal(WEIGHT.shape).astype("f")
@@ -81,3 +85,16 @@ def test_two_operations_of_one_line_are_each_proved():
     report = compared(reference, candidate, X)
     kinds = {one.cause.kind for one in report.divergences if one.cause and one.cause.confirmed}
     assert kinds == {"operands-exchanged", "wrong-source"}, str(report)
+
+
+def test_what_harms_is_left_out_beside_what_restores_unless_it_is_proved():
+    def divergence(before, after, confirmed=None):
+        cause = None
+        if confirmed is not None:
+            cause = Cause("op-extra", "", {}, confirmed, 1.0, 0.0, 2)
+        return Divergence(SITE, SITE, 0.5, cause=cause, output_before=before, output_after=after)
+
+    restores, harms = divergence(0.1, 1e-8), divergence(0.1, 0.2)
+    proved, helps = divergence(0.1, 0.2, True), divergence(0.1, 0.05)
+    assert not_undone([restores, harms, proved, helps]) == [restores, proved, helps]
+    assert not_undone([harms, helps]) == [harms, helps]
