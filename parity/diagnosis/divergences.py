@@ -21,6 +21,7 @@ from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.host_decisions import decided_by_the_host
 from parity.diagnosis.joint_repair import (
     Finding,
+    is_between_equals,
     is_repaired_before,
     not_undone,
     without_effect,
@@ -84,8 +85,10 @@ def explained(
             here.append(Finding(mismatch, _within_budget(proofs, mismatch, detail, siblings)))
         if progress is not None:
             progress()
-    listed = without_proof([one for here in found.values() for one in here])
-    return [*map(_as_described, merge(not_undone(listed)))], idle
+    findings = [one for here in found.values() for one in here]
+    settled = {i for i, one in enumerate(findings) if is_between_equals(matched, one.mismatch)}
+    listed = not_undone(without_proof(findings), settled)
+    return [*map(_as_described, merge(listed))], idle
 
 
 def _as_described(found: Divergence) -> Divergence:

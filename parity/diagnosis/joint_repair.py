@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from parity.diagnosis.region import Mismatch
 from parity.errors import ReplayError
 from parity.findings import FORMULA, Cause, Divergence
 from parity.matching.limits import SAME
+from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.limits import SENTINEL, U32
 from parity.tape import Array, Op
@@ -181,19 +182,36 @@ def is_repaired_before(proofs: Proofs, mismatch: Mismatch, others: Sequence[Mism
         return False
 
 
-def not_undone(divergences: Sequence[Divergence]) -> list[Divergence]:
+def not_undone(
+    divergences: Sequence[Divergence], settled: Collection[int] = ()
+) -> list[Divergence]:
     """The divergences without those that are no more than another way to write what is right.
 
-    As a value of the other sign that each model reads rightly. None of them is proved, repaired
-    alone they harm, and another is all that differs at the outputs.
+    Where another is all that differs at the outputs, that is what harms if it is repaired alone and
+    is not proved, as a value of the other sign that each model reads rightly; and where each
+    model's value has an equal partner in the other.
+
+    Args:
+        settled: which of them are between two such values.
     """
     if not any(map(_restores, divergences)):
         return list(divergences)
     return [
         one
-        for one in divergences
-        if not _harms_outputs(one) or (one.cause is not None and one.cause.confirmed)
+        for at, one in enumerate(divergences)
+        if _restores(one)
+        or at not in settled
+        and (not _harms_outputs(one) or (one.cause is not None and one.cause.confirmed))
     ]
+
+
+def is_between_equals(matched: Match, mismatch: Mismatch) -> bool:
+    """Whether either end of a mismatch has an equal partner elsewhere in the other model."""
+    if mismatch.values is None:
+        return False
+    reference, candidate = mismatch.values
+    pair = matched.pairs.get(candidate)
+    return pair is not None and pair.same and reference in matched.taken
 
 
 def _restores(one: Divergence) -> bool:

@@ -247,6 +247,8 @@ class Formulas:
             sources = [op.inputs[0]]  # to a shape that may have been computed
         elif op.word == "broadcast" and len(op.outputs) == len(op.inputs):
             sources = [op.inputs[op.outputs.index(value)]]
+        elif op.word == "broadcast":
+            sources = [op.inputs[0]]  # likewise
         if len(sources) != 1 or op.word in _JOINING:
             return self._called(op, value, [self.of(one).alone for one in op.inputs])
         (source,) = sources
