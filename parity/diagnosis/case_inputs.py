@@ -32,7 +32,10 @@ class CaseInputs:
         self._runs: tuple[Replay, Replay] = repaired.reference.run, repaired.side.run
         self.entering = tuple(v for v in reference.boundary() if _floating(self._runs[0], v))
         read = candidate.boundary() if passed_on is None else (passed_on.candidate,)
-        self.candidate_entering = tuple(v for v in read if _floating(self._runs[1], v))
+        self._read_by_the_candidate = tuple(read)
+        self.candidate_entering = tuple(
+            v for v in self._read_by_the_candidate if _floating(self._runs[1], v)
+        )
         self.exact, self._exact_cut = self._exact_partners()
         self.host_made = self._host_made()
 
@@ -171,10 +174,8 @@ class CaseInputs:
         Regions that compute nothing but such may read others: a mask of another's tokens.
         """
         tape = self._repaired.reference.tape
-        known, read = (
-            [v for v in region.boundary() if not _floating(run, v)]
-            for region, run in zip(self._regions, self._runs, strict=True)
-        )
+        known = [v for v in self._regions[0].boundary() if not _floating(self._runs[0], v)]
+        read = [v for v in self._read_by_the_candidate if not _floating(self._runs[1], v)]
         found = {v: self.pairs[v].reference for v in read if v in self.pairs}
         sides = (known, found.values(), self.entering, self.partners.values())
         roots = [{tape.before_moves(v) for v in side} for side in sides]

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from tests.rules.pairs import FIRST, SECOND, compare, kinds, summaries, weights
+from tests.rules.pairs import FIRST, SECOND, SQUARE, compare, kinds, summaries, weights
 
 random = np.random.default_rng(8)
 STEPS = random.standard_normal((4, 6, 7)).astype("f")
@@ -101,3 +101,33 @@ def test_another_mask_is_another_value_that_is_read() -> None:
         inputs=(STEPS, tokens, others),
     )
     assert kinds(report) == ["wrong-source"]
+
+
+def test_an_offset_of_the_index_that_is_missing() -> None:
+    """All graphs of a batch read the nodes of the first."""
+    index = random.integers(0, 3, (4, 3, 2))
+
+    def gathered(x: torch.Tensor, index: torch.Tensor, offset: bool) -> torch.Tensor:
+        nodes = torch.tanh(x @ FIRST).reshape(12, 6)
+        first = torch.arange(4)[:, None, None] * 3
+        return nodes[((index + first) if offset else index).reshape(12, 2)].sum(1) @ SECOND
+
+    report = compare(
+        lambda *given: gathered(*given, True),
+        lambda *given: gathered(*given, False),
+        inputs=(STEPS[:, :3], index),
+    )
+    assert kinds(report) == ["op-missing"]
+    assert "add of" in summaries(report)
+
+
+def test_an_axis_of_a_maximum_is_simpler_than_another_split_of_what_it_is_of() -> None:
+    """Over the pedestrian itself, of pairs that lie in one row."""
+
+    def pooled(x: torch.Tensor, axis: int) -> torch.Tensor:
+        y = torch.tanh(x @ FIRST)
+        pairs = torch.relu(y[:, None] + 2 * y[:, :, None]).reshape(64, 6)
+        return (pairs @ SQUARE).reshape(4, 4, 4, 6).amax(axis) @ SECOND
+
+    report = compare(lambda x: pooled(x, 2), lambda x: pooled(x, 1), inputs=STEPS[:, :4])
+    assert kinds(report) == ["reduction-axis"]

@@ -127,6 +127,7 @@ PLAIN_REDUCTION = 0.5  # a hand-written softmax or norm is more than the sum in 
 OF_A_DISTRIBUTION = -0.5  # reported in place of the activation that it is too
 LOGITS_COST = -0.7  # what is taken for them says more than that softmax is taken twice
 OF_A_SECOND_SOFTMAX = -0.6  # the exponential, or the logarithm, in it is less than all of it
+REARRANGED_BEFORE = 0.75  # an axis of the operation that reads it is the simpler explanation
 INDEX_COST = -0.6  # it is less than all of an input in another order, which gives the same
 CHANNELS_COST = 3.0  # blocks in another order may be gates, which say more
 STARTS_TRIED = 64  # of a part of a weight

@@ -24,7 +24,12 @@ from parity.diagnosis.causes._context import (
     splits_heads,
     trades_channels,
 )
-from parity.diagnosis.causes._limits import LAYOUTS_TRIED, SOURCES_TRIED, SPLITS_TRIED
+from parity.diagnosis.causes._limits import (
+    LAYOUTS_TRIED,
+    REARRANGED_BEFORE,
+    SOURCES_TRIED,
+    SPLITS_TRIED,
+)
 from parity.diagnosis.causes._read import is_whole, root_of, shown
 from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
@@ -127,6 +132,7 @@ def read_by_each(case: Case) -> Iterator[Explanation]:
                 kind,
                 f"{_SUBJECTS[kind]} in what is read, {', '.join(shapes)}",
                 Substituted(_reading(case, by_root)),
+                cost=REARRANGED_BEFORE,
             )
 
 

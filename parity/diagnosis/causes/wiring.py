@@ -50,7 +50,14 @@ def wrong_source(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations on the value that the candidate reads give the candidate's.
     """
     reference = inside_reference(case)
-    for listed in (_read_from_others, _read_once, _exact_read, _read_of_weights, _exchanged):
+    for listed in (
+        _read_from_others,
+        _read_once,
+        _exact_read,
+        _exact_left_out,
+        _read_of_weights,
+        _exchanged,
+    ):
         for one in first_that_fits(case, listed(case, reference)):
             yield replace(one, unproved=one.unproved or twins(case))
             return
@@ -153,6 +160,27 @@ def _exact_read(case: Case, reference: Inside) -> Iterator[Explanation]:
             f"the values of {wrong} are read; the reference reads {right}",
             with_value(case, value, alone, other),
             parameters={"source": (right, wrong)},
+            cost=OTHER_SOURCE,
+        )
+
+
+def _exact_left_out(case: Case, reference: Inside) -> Iterator[Explanation]:
+    """An operation on integers or flags is missing, as the offset of a graph's first node."""
+    tape = case.reference.tape
+    for op in case.reference.computing:
+        live = [value for value in op.inputs if tape.is_live(value)]
+        if op.static or len(op.outputs) != 1 or len(live) != 1:
+            continue
+        taken, made = tape.values[live[0]], tape.values[op.outputs[0]]
+        if not is_exact(made.dtype) or (taken.shape, taken.dtype) != (made.shape, made.dtype):
+            continue
+        others = [named(tape, value) for value in op.inputs if value != live[0]]
+        name = f"{op.kind} of {others[0]}" if others else op.kind
+        yield Explanation(
+            "op-missing",
+            f"{name} is missing here",
+            with_value(case, op.outputs[0], alone, live[0]),
+            parameters={"operations": (op.kind, "none")},
             cost=OTHER_SOURCE,
         )
 
