@@ -40,3 +40,15 @@ def test_states_that_are_of_one_number_and_no_fault() -> None:
 
     report = compare(lambda x: cell(x, 0.0), other, inputs=STEPS)
     assert "fill-value" not in summaries(report) and "fill-value" not in kinds(report)
+
+
+def test_a_feature_that_is_filled_like_an_input() -> None:
+    """The time that is left, which is half a step short."""
+
+    def with_time(x: torch.Tensor, left: float) -> torch.Tensor:
+        time = torch.full_like(x[:, :1], left)
+        return torch.tanh(torch.cat([x[:, :6], time], 1) @ FIRST) @ SQUARE
+
+    report = compare(lambda x: with_time(x, 0.5), lambda x: with_time(x, 0.375), inputs=STEPS[:, 0])
+    assert kinds(report) == ["fill-value"]
+    assert "is 0.375 throughout, the reference's 0.5" in summaries(report)

@@ -52,7 +52,7 @@ _ORDER = (
         "op_order",
     ),
     *("exchanged_steps", "indices", "repeated", "stored", "fills"),
-    *("parts_read", "operands", "expectations", "ends"),
+    *("splits", "parts_read", "operands", "expectations", "ends"),
     *(
         "other_steps",
         "factors",

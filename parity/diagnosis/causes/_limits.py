@@ -85,6 +85,7 @@ NUMBERS_PUT_IN = 6  # where a shift does not wrap around
 ROLLS_TRIED = 4  # places of the first number, should others be equal to it
 ROWS_COMPARED = 1 << 22  # numbers of a value, to find the places of its rows
 OTHER_LAYERS_TRIED = 48  # in the place of a region's: each costs a replay
+SPLITS_OF_A_REGION = 6  # of an axis into three or more: each has five orders, or 23
 SPLITS_TRIED = 24  # of an axis
 CHANGES_TRIED = 64  # sets of weights that may differ
 LAYOUTS_TRIED = 24  # of one weight

@@ -16,8 +16,8 @@ from parity.diagnosis.causes._limits import FILLS_TRIED
 from parity.diagnosis.causes._places import part_in_words
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
+from parity.diagnosis.causes._substitution import rounded
 from parity.diagnosis.causes.combinators import first_fitting
-from parity.diagnosis.normalisation import plain
 from parity.diagnosis.trial import Trial
 from parity.operations import FILLED
 from parity.tape import Array
@@ -44,10 +44,10 @@ def filled_with_another(case: Case) -> Iterator[Explanation]:
             yield side.changed(
                 Explanation(
                     "fill-value",
-                    f"{named(side.view.tape, value)} is {plain(candidate)} throughout, the "
-                    f"reference's {plain(reference)}",
+                    f"{named(side.view.tape, value)} is {rounded(candidate)} throughout, the "
+                    f"reference's {rounded(reference)}",
                     partial(_with_number, side, value, number),
-                    parameters={"value": (plain(reference), plain(candidate))},
+                    parameters={"value": (rounded(reference), rounded(candidate))},
                 )
             )
 
@@ -67,7 +67,7 @@ def filled_and_not_read(case: Case) -> Iterator[Explanation]:
         for (value, number), other in itertools.islice(tried, FILLS_TRIED):
             if tape.values[value].shape != tape.values[other].shape or not tape.is_live(other):
                 continue
-            filled = f"{plain(number)} throughout" if number else "zeros"
+            filled = f"{rounded(number)} throughout" if number else "zeros"
             right, wrong = part_in_words(tape, other), filled
             if not side.is_candidate:
                 right, wrong = wrong, right
@@ -101,11 +101,17 @@ def _with_another(side: CaseSide, value: int, other: int, trial: Trial) -> Array
 
 
 def _filled(side: CaseSide) -> Iterator[tuple[int, float]]:
-    """What a region reads that is filled with one number, and the number."""
-    view = side.view
+    """What a region reads or makes that is filled with one number, and the number."""
+    view, run = side.view, side.model.run
     before = (view.tape.ops[index] for index in view.tape.graph.static_before(view.ops))
-    made = (op.outputs[0] for op in (*before, *view.ops) if op.word in FILLED)
-    yield from _of_one_number(side, (*made, *(leaf.id for leaf in view.leaves)))
+    held = (
+        *(op.outputs[0] for op in before if op.word in FILLED),
+        *(one.id for one in view.leaves),
+    )
+    yield from _of_one_number(side, ((value, run.array(value)) for value in dict.fromkeys(held)))
+    made = [op.outputs[0] for op in view.ops if op.word in FILLED]
+    arrays = side.values(side.case.first.given, made)  # as it was before any repair
+    yield from _of_one_number(side, zip(made, arrays, strict=True))
 
 
 def _numbers_of(side: CaseSide) -> Mapping[int, set[float]]:
@@ -113,21 +119,23 @@ def _numbers_of(side: CaseSide) -> Mapping[int, set[float]]:
 
     Anywhere: what is added as 0 is in no region.
     """
-    tape = side.view.tape
-    made = (op.outputs[0] for op in tape.ops if op.word in FILLED and op.static)
+    tape, run = side.view.tape, side.model.run
+    made = (op.outputs[0] for op in tape.ops if op.word in FILLED)
     held = (one.id for one in tape.values if one.kind == "constant" and one.size > 1)
     found: dict[int, set[float]] = defaultdict(set)
-    for value, number in _of_one_number(side, (*made, *held)):
+    known = ((value, run.array(value)) for value in dict.fromkeys((*made, *held)))
+    for value, number in _of_one_number(side, known):
         found[tape.values[value].size].add(number)
     return found
 
 
-def _of_one_number(side: CaseSide, values: Iterable[int]) -> Iterator[tuple[int, float]]:
-    for value in dict.fromkeys(values):
+def _of_one_number(
+    side: CaseSide, values: Iterable[tuple[int, Array]]
+) -> Iterator[tuple[int, float]]:
+    for value, array in values:
         known = side.view.tape.values[value]
         if known.size < 2 or not known.dtype.startswith(("float", "bfloat")):
             continue
-        array = side.model.run.array(value)
         if not varies(array) and np.isfinite(array.flat[0]):
             yield value, float(array.flat[0])
 
