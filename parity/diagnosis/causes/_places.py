@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,8 @@ def apart(case: Case, right: int, wrong: int) -> Apart | None:
         return None
     cut = _last_whole(reference.tape, whole, right)
     shape = reference.tape.values[cut].shape
+    if math.prod(shape) != reference.tape.values[whole].size:
+        return None  # a part that is repeated
     try:
         there = pair.order.apply(places_of(reference, whole, pair.reference)).ravel()
         places = places_of(reference, whole, right), there[places_of(candidate, source, wrong)]
@@ -58,6 +61,8 @@ def apart(case: Case, right: int, wrong: int) -> Apart | None:
     if len(axes) != 1 or places[0].size != places[1].size:
         return None
     (axis,) = axes
+    if any((np.diff(of[axis]) != 1).any() for of in along):
+        return None  # every second one, say: no range
     words = tuple(index_in_words(of[axis], shape[axis]) for of in along)
     return Apart(named(reference.tape, whole), axis, (words[0], words[1]))
 

@@ -58,7 +58,7 @@ def _tables(side: CaseSide) -> Iterator[tuple[Op, int]]:
     """The operation that ends a region, where one of its two operands is a table."""
     tape, end = side.view.tape, side.view.end
     for op in side.view.ops:
-        if end not in op.outputs or op.word not in _SOLVED or len(op.inputs) != 2:
+        if end not in op.outputs or op.word not in _SOLVED or len({*op.inputs}) != 2:
             continue
         for table in op.inputs:
             known = tape.values[table]
