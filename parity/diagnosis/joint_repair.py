@@ -188,8 +188,8 @@ def not_undone(
     """The divergences without those that are no more than another way to write what is right.
 
     Where another is all that differs at the outputs, that is what harms if it is repaired alone and
-    is not proved, as a value of the other sign that each model reads rightly; and where each
-    model's value has an equal partner in the other.
+    has no name, or is a value of the other sign that each model reads rightly; and what lies
+    between two values that each have an equal partner in the other model.
 
     Args:
         settled: which of them are between two such values.
@@ -201,8 +201,22 @@ def not_undone(
         for at, one in enumerate(divergences)
         if _restores(one)
         or at not in settled
-        and (not _harms_outputs(one) or (one.cause is not None and one.cause.confirmed))
+        and not (_harms_outputs(one) and (_is_unnamed(one) or _is_of_the_other_sign(one)))
     ]
+
+
+def _is_unnamed(one: Divergence) -> bool:
+    return one.cause is None or one.cause.kind == FORMULA and not one.cause.confirmed
+
+
+def _is_of_the_other_sign(one: Divergence) -> bool:
+    """Whether its values are each other's negative, and nothing proves that either is wrong."""
+    known = one.capture
+    if known is None or known.reference.shape != known.candidate.shape:
+        return False
+    if one.cause is not None and one.cause.confirmed or known.reference.dtype.kind != "f":
+        return False
+    return residual(-known.reference, known.candidate) <= SAME
 
 
 def is_between_equals(matched: Match, mismatch: Mismatch) -> bool:

@@ -96,5 +96,8 @@ def test_what_harms_is_left_out_beside_what_restores_unless_it_is_proved():
 
     restores, harms = divergence(0.1, 1e-8), divergence(0.1, 0.2)
     proved, helps = divergence(0.1, 0.2, True), divergence(0.1, 0.05)
-    assert not_undone([restores, harms, proved, helps]) == [restores, proved, helps]
+    named = divergence(0.1, 0.2, False)
+    every = [restores, harms, proved, named, helps]
+    assert not_undone(every) == [restores, proved, named, helps]
+    assert not_undone(every, settled={4}) == [restores, proved, named]
     assert not_undone([harms, helps]) == [harms, helps]

@@ -165,14 +165,17 @@ def _exact_read(case: Case, reference: Inside) -> Iterator[Explanation]:
 
 
 def _exact_left_out(case: Case, reference: Inside) -> Iterator[Explanation]:
-    """An operation on integers or flags is missing, as the offset of a graph's first node."""
+    """An operation on integers is missing, as the offset of a graph's first node."""
     tape = case.reference.tape
     for op in case.reference.computing:
         live = [value for value in op.inputs if tape.is_live(value)]
         if op.static or len(op.outputs) != 1 or len(live) != 1:
             continue
         taken, made = tape.values[live[0]], tape.values[op.outputs[0]]
-        if not is_exact(made.dtype) or (taken.shape, taken.dtype) != (made.shape, made.dtype):
+        if not made.dtype.startswith(("int", "uint")) or (taken.shape, taken.dtype) != (
+            made.shape,
+            made.dtype,
+        ):
             continue
         others = [named(tape, value) for value in op.inputs if value != live[0]]
         name = f"{op.kind} of {others[0]}" if others else op.kind
