@@ -187,9 +187,9 @@ def not_undone(
 ) -> list[Divergence]:
     """The divergences without those that are no more than another way to write what is right.
 
-    Where another is all that differs at the outputs, that is what harms if it is repaired alone and
-    has no name, or is a value of the other sign that each model reads rightly; and what lies
-    between two values that each have an equal partner in the other model.
+    Where another is all that differs at the outputs, that is a value of the other sign that each
+    model reads rightly, so that it harms to repair it alone; and what lies between two values that
+    each have an equal partner in the other model.
 
     Args:
         settled: which of them are between two such values.
@@ -201,12 +201,8 @@ def not_undone(
         for at, one in enumerate(divergences)
         if _restores(one)
         or at not in settled
-        and not (_harms_outputs(one) and (_is_unnamed(one) or _is_of_the_other_sign(one)))
+        and not (_harms_outputs(one) and _is_of_the_other_sign(one))
     ]
-
-
-def _is_unnamed(one: Divergence) -> bool:
-    return one.cause is None or one.cause.kind == FORMULA and not one.cause.confirmed
 
 
 def _is_of_the_other_sign(one: Divergence) -> bool:

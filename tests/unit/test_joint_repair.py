@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from parity.diagnosis.joint_repair import not_undone
-from parity.findings import Cause, Divergence
+from parity.findings import Capture, Cause, Divergence
 from parity.site import Site
 from tests.unit.causes.compared_pairs import compared, tensor
 
@@ -87,17 +87,19 @@ def test_two_operations_of_one_line_are_each_proved():
     assert kinds == {"operands-exchanged", "wrong-source"}, str(report)
 
 
-def test_what_harms_is_left_out_beside_what_restores_unless_it_is_proved():
-    def divergence(before, after, confirmed=None):
-        cause = None
-        if confirmed is not None:
-            cause = Cause("op-extra", "", {}, confirmed, 1.0, 0.0, 2)
-        return Divergence(SITE, SITE, 0.5, cause=cause, output_before=before, output_after=after)
+def test_a_value_of_the_other_sign_is_left_out_beside_what_restores_unless_it_is_proved():
+    turned = Capture((), np.ones(3), -np.ones(3))
 
-    restores, harms = divergence(0.1, 1e-8), divergence(0.1, 0.2)
-    proved, helps = divergence(0.1, 0.2, True), divergence(0.1, 0.05)
-    named = divergence(0.1, 0.2, False)
-    every = [restores, harms, proved, named, helps]
-    assert not_undone(every) == [restores, proved, named, helps]
-    assert not_undone(every, settled={4}) == [restores, proved, named]
-    assert not_undone([harms, helps]) == [harms, helps]
+    def divergence(after, confirmed=False, capture=None):
+        cause = Cause("weight-scale", "", {}, confirmed, 1.0, 0.0, 2)
+        return Divergence(
+            SITE, SITE, 2.0, cause=cause, capture=capture, output_before=0.1, output_after=after
+        )
+
+    restores, harms = divergence(1e-8), divergence(0.2, capture=turned)
+    proved, helps = divergence(0.2, True, turned), divergence(0.05, capture=turned)
+    other = divergence(0.2)
+    every = [restores, harms, proved, helps, other]
+    assert not_undone(every) == [restores, proved, helps, other]
+    assert not_undone(every, settled={4}) == [restores, proved, helps]
+    assert not_undone(every[1:]) == every[1:]
