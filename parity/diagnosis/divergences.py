@@ -21,7 +21,6 @@ from parity.diagnosis.explain import Explained, explain
 from parity.diagnosis.host_decisions import decided_by_the_host
 from parity.diagnosis.joint_repair import (
     Finding,
-    is_between_equals,
     is_repaired_before,
     not_undone,
     without_effect,
@@ -86,8 +85,7 @@ def explained(
         if progress is not None:
             progress()
     findings = [one for here in found.values() for one in here]
-    settled = {i for i, one in enumerate(findings) if is_between_equals(matched, one.mismatch)}
-    listed = not_undone(without_proof(findings), settled)
+    listed = not_undone(without_proof(findings, matched))
     return [*map(_as_described, merge(listed))], idle
 
 

@@ -87,9 +87,9 @@ def _of_images_too(tape: Tape, value: int) -> dict[int, Steps]:
 def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
     """Whether an image's rows, columns and channels are still axes by themselves, or may be.
 
-    A product has to keep them, or to sum over the channels alone, and not over places.
+    A product has to keep them, or to sum over the channels of an operation on images alone.
     """
-    shape = tape.values[image].shape
+    shape, maker = tape.values[image].shape, tape.producer(image)
     last, before = len(shape) - 1, list(np.indices(shape, dtype=np.float64))
     channels = {1, last}
     places: Sequence[Array] | None = before
@@ -101,9 +101,12 @@ def _keeps_axes(tape: Tape, image: int, steps: Steps) -> bool:
             if places is None:
                 return False
             lost = {i for i, pair in enumerate(zip(before, places, strict=True)) if _is_lost(*pair)}
-            channels = channels & lost if lost else channels
-            if len(lost) > 1 or not channels:
-                return False
+            if lost:
+                if maker is None or maker.word not in _OF_IMAGES:
+                    return False
+                channels = {tape.adapter.TRAITS.channel_axis(maker, len(shape))}
+                if lost != channels:
+                    return False
     if places is None:
         return True
     sources = _axes_of(places)

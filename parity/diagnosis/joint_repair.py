@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -182,27 +182,14 @@ def is_repaired_before(proofs: Proofs, mismatch: Mismatch, others: Sequence[Mism
         return False
 
 
-def not_undone(
-    divergences: Sequence[Divergence], settled: Collection[int] = ()
-) -> list[Divergence]:
-    """The divergences without those that are no more than another way to write what is right.
+def not_undone(divergences: Sequence[Divergence]) -> list[Divergence]:
+    """The divergences without values of the other sign, which each model reads rightly.
 
-    Where another is all that differs at the outputs, that is a value of the other sign that each
-    model reads rightly, so that it harms to repair it alone; and what lies between two values that
-    each have an equal partner in the other model.
-
-    Args:
-        settled: which of them are between two such values.
+    Repaired alone they harm, and another is all that differs at the outputs.
     """
     if not any(map(_restores, divergences)):
         return list(divergences)
-    return [
-        one
-        for at, one in enumerate(divergences)
-        if _restores(one)
-        or at not in settled
-        and not (_harms_outputs(one) and _is_of_the_other_sign(one))
-    ]
+    return [one for one in divergences if not (_harms_outputs(one) and _is_of_the_other_sign(one))]
 
 
 def _is_of_the_other_sign(one: Divergence) -> bool:
@@ -213,15 +200,6 @@ def _is_of_the_other_sign(one: Divergence) -> bool:
     if one.cause is not None and one.cause.confirmed or known.reference.dtype.kind != "f":
         return False
     return residual(-known.reference, known.candidate) <= SAME
-
-
-def is_between_equals(matched: Match, mismatch: Mismatch) -> bool:
-    """Whether either end of a mismatch has an equal partner elsewhere in the other model."""
-    if mismatch.values is None:
-        return False
-    reference, candidate = mismatch.values
-    pair = matched.pairs.get(candidate)
-    return pair is not None and pair.same and reference in matched.taken
 
 
 def _restores(one: Divergence) -> bool:
@@ -236,12 +214,12 @@ def _harms_outputs(one: Divergence, more: float = limits.WORSE_WITHOUT) -> bool:
     return before is not None and after is not None and after > more * before
 
 
-def without_proof(findings: Sequence[Finding]) -> list[Divergence]:
+def without_proof(findings: Sequence[Finding], matched: Match) -> list[Divergence]:
     """The divergences; a cause that others make doubtful is consistent with the evidence."""
-    return [_doubted(one, findings) for one in findings]
+    return [_doubted(one, findings, matched) for one in findings]
 
 
-def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
+def _doubted(here: Finding, findings: Sequence[Finding], matched: Match) -> Divergence:
     cause = here.divergence.cause
     if cause is None or not cause.confirmed:  # nothing to be made doubtful
         return here.divergence
@@ -250,6 +228,7 @@ def _doubted(here: Finding, findings: Sequence[Finding]) -> Divergence:
     else:
         doubts = _makes_up_for_another, _of_another_repair, _of_fewer, _of_one_step
         doubt = next(filter(None, (one(here, cause, findings) for one in doubts)), "")
+        doubt = doubt or _between_equals(here, findings, matched)
     if not doubt:
         return here.divergence
     return replace(here.divergence, cause=replace(cause, confirmed=False, unproved=doubt))
@@ -260,6 +239,19 @@ def _harms(one: Divergence) -> str:
     if not _harms_outputs(one):
         return ""
     return "with the reference's value there the outputs differ more, and nothing else diverges"
+
+
+def _between_equals(here: Finding, findings: Sequence[Finding], matched: Match) -> str:
+    """Why two values may both be right that each have an equal partner in the other model."""
+    if here.mismatch.values is None or _restores(here.divergence):
+        return ""
+    reference, candidate = here.mismatch.values
+    pair = matched.pairs.get(candidate)
+    if pair is None or not pair.same or reference not in matched.taken:
+        return ""
+    if not any(_restores(one.divergence) for one in findings):
+        return ""
+    return "both models have both values, and with another divergence repaired the outputs agree"
 
 
 def _makes_up_for_another(here: Finding, cause: Cause, findings: Sequence[Finding]) -> str:

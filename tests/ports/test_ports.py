@@ -50,6 +50,20 @@ def test_what_is_flattened_beside_an_attention_is_no_pairing_of_rotary_positions
     assert divergence.cause.kind == "flatten-order"
 
 
+def test_choices_that_are_read_as_features_are_no_mask() -> None:
+    """An agent's choice of this step for that of the last one, which is zeros at first."""
+    (port,) = (port for port in PORTS if port.name == "towers/qtran")
+    report = port.compared("f1")
+    assert report.verdict == "diverged"
+    assert "mask" not in " ".join(one.cause.kind for one in report.divergences if one.cause)
+
+
+def test_two_values_that_both_models_have_are_no_proof_beside_what_restores_all() -> None:
+    (port,) = (port for port in PORTS if port.name == "wells/cswm")
+    causes = [one.cause for one in port.compared("f1").divergences if one.cause]
+    assert causes and not [one.kind for one in causes if one.confirmed]
+
+
 def test_a_dueling_mean_over_all_is_one_though_the_states_value_cancels(monkeypatch) -> None:
     (port,) = (port for port in PORTS if port.name == "wharves/qplex")
 

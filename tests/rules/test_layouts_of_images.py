@@ -181,7 +181,7 @@ def test_a_product_of_two_images_over_their_channels_is_none() -> None:
 
 
 def test_a_product_that_sums_over_channels_leaves_an_image_of_one() -> None:
-    """A filter's belief, of the moves that were made; summed over rows it is no image."""
+    """A filter's belief, of the moves that were made; summed over places it is no image."""
     shares = torch.softmax(weights(2, 15), 1)
 
     def belief(x: torch.Tensor) -> torch.Tensor:
@@ -195,9 +195,14 @@ def test_a_product_that_sums_over_channels_leaves_an_image_of_one() -> None:
         rows = torch.softmax(x.mean(1)[:, :6, 0], 1)
         return torch.einsum("bahw,bh->baw", maps(x), rows)[:, None]
 
+    def of_columns(x: torch.Tensor) -> torch.Tensor:
+        columns = torch.softmax(x.mean(1)[:, 0, :7], 1)
+        return torch.einsum("bahw,bw->bah", maps(x), columns)[:, None]
+
     assert verdict(belief, belief_last) == "parity"
     assert verdict(belief, lambda x: belief_last(x).transpose(1, 2)) == "diverged"
-    assert verdict(of_rows, lambda x: last(of_rows(x.permute(0, 3, 1, 2)))) == "diverged"
+    for one in (of_rows, of_columns):
+        assert verdict(one, lambda x, one=one: last(one(x.permute(0, 3, 1, 2)))) == "diverged"
 
 
 def test_an_output_in_the_other_layout_is_measured_in_the_references() -> None:

@@ -83,28 +83,3 @@ def test_logits_of_zeros_are_masked_by_any_large_constant(hidden) -> None:
     report = compare(masked(-torch.inf), masked(hidden), inputs=np.zeros((5, 7), "f"))
     assert report.verdict == "unverified" and not report.divergences
     assert compare(masked(0.5), masked(hidden), inputs=np.zeros((5, 7), "f")).verdict == "diverged"
-
-
-def test_choices_that_are_read_as_features_mask_nothing() -> None:
-    """Of this step where the last one's belong, which are zeros at first."""
-    random = np.random.default_rng(3)
-    steps = random.standard_normal((6, 4, 7)).astype("f")
-    chosen = np.eye(3, dtype="f")[random.integers(0, 3, (6, 4))]
-
-    def reference(x: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        given = []
-        for step in range(4):
-            last = choices[:, step - 1] if step else torch.zeros_like(choices[:, 0])
-            given.append(torch.cat([x[:, step], last], -1))
-        return torch.stack([torch.tanh(one @ WIDE) for one in given], 1)
-
-    def candidate(x: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        given = torch.cat([x, choices], -1)
-        return torch.stack([torch.tanh(given[:, step] @ WIDE) for step in range(4)], 1)
-
-    report = compare(reference, candidate, inputs=(steps, chosen))
-    assert report.verdict == "diverged"
-    assert "mask" not in summaries(report)
-
-
-WIDE = weights(10, 6)

@@ -243,12 +243,10 @@ class Formulas:
 
     def _moved(self, op: Op, value: int) -> Formula:
         sources = [one for one in op.inputs if self._is_written(one)] or [*op.inputs[:1]]
-        if op.word == "reshape":
-            sources = [op.inputs[0]]  # to a shape that may have been computed
-        elif op.word == "broadcast" and len(op.outputs) == len(op.inputs):
+        if op.word == "broadcast" and len(op.outputs) == len(op.inputs):
             sources = [op.inputs[op.outputs.index(value)]]
-        elif op.word == "broadcast":
-            sources = [op.inputs[0]]  # likewise
+        elif op.word in ("reshape", "broadcast"):
+            sources = [op.inputs[0]]  # to a shape that may have been computed
         if len(sources) != 1 or op.word in _JOINING:
             return self._called(op, value, [self.of(one).alone for one in op.inputs])
         (source,) = sources

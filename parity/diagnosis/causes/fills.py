@@ -84,19 +84,20 @@ def filled_and_not_read(case: Case) -> Iterator[Explanation]:
 def _with_another(side: CaseSide, value: int, other: int, trial: Trial) -> Array:
     """What a side gives with an input of it in a filled tensor's place, wherever that is read.
 
-    What enters may be made of it: the first value less zeros is that value.
+    Another input may be made of it: the first value less zeros is that value.
     """
     tape, entering = side.view.tape, side.entering
     held = dict(zip(entering, side.values(trial.given, entering), strict=True))
     replaced = {value: held[other]}
+    base = side.model.run
     for one in entering:
         op = tape.producer(one)
-        if op is not None and value in op.inputs and len(op.inputs) == 2:
+        if op is not None and value in op.inputs and len({*op.inputs}) == 2:
             left = op.inputs[op.inputs[0] == value]
+            if not np.array_equal(base.array(left), base.array(one)):
+                continue
             known = {value: held[other], left: held[one]}
-            replaced[one] = tape.replay("float64", known, side.model.run, only={op.index}).array(
-                one
-            )
+            replaced[one] = tape.replay("float64", known, base, only={op.index}).array(one)
     return side.run(trial.given, replaced)
 
 
