@@ -59,3 +59,17 @@ def test_a_pool_of_the_other_kind_over_other_windows_is_more() -> None:
         lambda x: pooled(x, "mean"), lambda x: pooled(x, "max", stride=3)[:, :4], inputs=IMAGES
     )
     assert report.verdict == "diverged" and "of each window" not in summaries(report)
+
+
+def test_a_convolution_of_the_other_end_has_no_negative_padding() -> None:
+    """The part is taken before the convolution in one model, and behind it in the other."""
+
+    def behind(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(F.conv2d(x, ONE)[:, :, 2:]).flatten(1)
+
+    def before(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(F.conv2d(x[:, :, :-2], ONE)).flatten(1)
+
+    report = compare(behind, before, inputs=IMAGES)
+    assert kinds(report) == ["index-value"]
+    assert "the first along axis 2 are read; the reference reads the last" in summaries(report)

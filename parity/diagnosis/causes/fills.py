@@ -19,7 +19,7 @@ from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import rounded
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
-from parity.operations import FILLED
+from parity.operations import FILLED, PRODUCTS
 from parity.tape import Array
 
 
@@ -79,6 +79,71 @@ def filled_and_not_read(case: Case) -> Iterator[Explanation]:
                     parameters={"source": (right, wrong)},
                 )
             )
+
+
+@cause("wrong-source", tier=2)
+@first_fitting
+def read_for_zeros(case: Case) -> Iterator[Explanation]:
+    """A value is multiplied where the other model multiplies zeros by the same.
+
+    Looks like: a recurrent layer that begins with the last state of another, and not with zeros.
+    Proof: one side's own operations with zeros in the value's place give the other side's value.
+    """
+    both = sides(case)
+    for side, other in (both[::-1], both):
+        for value in itertools.islice(_in_the_place_of_zeros(side, other), FILLS_TRIED):
+            right, wrong = "zeros", part_in_words(side.view.tape, value)
+            if not side.is_candidate:
+                right, wrong = wrong, right
+            yield side.changed(
+                Explanation(
+                    "wrong-source",
+                    f"what is read is {wrong}; the reference reads {right}",
+                    partial(_with_number, side, value, 0.0),
+                    parameters={"source": (right, wrong)},
+                )
+            )
+
+
+def _in_the_place_of_zeros(side: CaseSide, other: CaseSide) -> Iterator[int]:
+    """Factors of a region's products that are zeros in the other model's products."""
+    tape, found = side.view.tape, set[int]()
+    for op in side.view.ops:
+        if op.word not in ("multiply", *PRODUCTS) or len(op.inputs) < 2:
+            continue
+        for value, factor in itertools.permutations(op.inputs[:2]):
+            partner = _counterpart(side, other, factor)
+            if value in found or partner is None or not tape.is_live(value):
+                continue
+            graph = other.view.tape.graph
+            readers = graph.computing_readers(graph.moved(partner))
+            read = {one for reader in readers if reader.word == op.word for one in reader.inputs}
+            if any(_is_zero(other, one, tape.values[value].size) for one in read):
+                found.add(value)
+                yield value
+
+
+def _counterpart(side: CaseSide, other: CaseSide, value: int) -> int | None:
+    """The other model's partner of a value, or the leaf that has the same numbers."""
+    matched, tape = side.case.repaired, side.view.tape
+    pair = (matched.pairs if side.is_candidate else matched.by_reference).get(value)
+    if pair is not None:
+        return pair.reference if side.is_candidate else pair.candidate if pair.same else None
+    value = tape.before_moves(value)
+    if tape.producer(value) is not None:
+        return None
+    numbers = np.sort(side.model.run.array(value), axis=None)
+    for leaf in other.view.tape.values:
+        if leaf.op < 0 and leaf.size == len(numbers):
+            if np.array_equal(np.sort(other.model.run.array(leaf.id), axis=None), numbers):
+                return leaf.id
+    return None
+
+
+def _is_zero(side: CaseSide, value: int, size: int) -> bool:
+    tape = side.view.tape
+    same_size = tape.values[value].size == size and not tape.is_live(value)
+    return same_size and not side.model.run.array(value).any()
 
 
 def _with_another(side: CaseSide, value: int, other: int, trial: Trial) -> Array:
