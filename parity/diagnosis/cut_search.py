@@ -15,6 +15,7 @@ from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates
 from parity.diagnosis.joined_branches import Branch, branches
+from parity.diagnosis.joined_turns import are_of_other_turns
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
@@ -132,7 +133,11 @@ class CutSearch:
             steps = [self._meet(a, b, order, again=known is not None) for order in orders]
             found = [step for step in steps if step is not None]
             if found:  # with axes of one length several orders fit: the right one goes farthest
-                return max(found, key=lambda step: self._agreement(step[1]))
+                best = max(found, key=lambda step: self._agreement(step[1]))
+                if not are_of_other_turns(self.found.tapes, (a, b)):
+                    return best
+                order = best[0].order or fitting[0]
+                self._doubted = self._doubted or (a, b, order, known is not None)
         if self._doubted is not None:
             return self._meet(*self._doubted, doubt=False)
         return None

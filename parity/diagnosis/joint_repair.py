@@ -42,7 +42,10 @@ class Finding:
         cause = self.divergence.cause
         if cause is None or self.side_of_zeros is not None:
             return self.side_of_zeros
-        return cause.kind, repr(sorted(cause.parameters.items()))
+        stated = repr(sorted(cause.parameters.items()))
+        if cause.kind == FORMULA:  # each turn of a loop reads another step
+            stated = re.sub(r"\[[^]]*\]", "[]", stated)
+        return cause.kind, stated
 
     @cached_property
     def place(self) -> tuple[tuple[str, str], ...]:

@@ -28,6 +28,7 @@ PASSED_ON_STEPS = 3  # operations by which one side changes what the other passe
 PASSED_ON_TRIED = 12  # of the values passed on
 ORDERS_TRIED = 6  # axis orders for a pair: all, where three axes have one length
 UNSURE_STEPS = 4  # operations beyond a doubtful cut within which a surer one is preferred
+STEPS_TO_A_JOIN = 24  # operations within which the turns of a loop are joined
 A_LAYER_EACH = 4  # operations: a product and its bias on either side
 SPLITS_TRIED = 60  # of a region into one operation and the rest, at all depths: they explode
 MISMATCHES_IN_A_ROW = 8  # what comes after them may be as many again

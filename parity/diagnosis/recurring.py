@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from parity.budget import check
 from parity.diagnosis.cut_candidates import root
 from parity.diagnosis.cut_search import reconverges_later
+from parity.diagnosis.joined_turns import are_of_other_turns
 from parity.diagnosis.region import Mismatch, Region, Scene
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders
@@ -170,6 +171,8 @@ class _Form:
         if len(found) != 1:
             return None
         ((other, (own, _)),) = found.items()
+        if are_of_other_turns(match.tapes, (other, value)):
+            return None
         return self._differing(match, (own, region), other, value)
 
     def _differing(

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 
+import numpy as np
+
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
@@ -73,12 +75,35 @@ class NamedValues:
         """What constants are that may differ, and not the formula.
 
         Where each side has some that the other has not, it is the candidate's; and what either
-        side computes of numbers alone, as the host may have done of its inputs.
+        side computes of numbers alone, as the host may have done of its inputs. One that is the
+        other's repeated along axes is the same.
         """
         own, other = ({one for one in text if one in self._constants} for text in texts)
+        own, other = self._without_repeated(own, other)
         found = other - own if own - other else set()
         found |= {name for name in own ^ other if self._is_computed(name)}
         return [self._described(name) for name in sorted(found)]
+
+    def _without_repeated(self, own: set[str], other: set[str]) -> tuple[set[str], set[str]]:
+        """Names of constants less those that are one of the other side but for repetitions."""
+        once = {name: self._once(name) for name in own ^ other}
+        same = {
+            name
+            for pair in itertools.product(own - other, other - own)
+            if np.array_equal(*(once[name] for name in pair))
+            for name in pair
+        }
+        return own - same, other - same
+
+    def _once(self, name: str) -> Array:
+        """A constant without the axes along which it only repeats itself."""
+        side, value = self._meant[ord(name) - _FIRST]
+        array = side.values(self._case.first.given, [value])[0]
+        for axis in reversed(range(array.ndim if array.size else 0)):
+            first = array.take([0], axis)
+            if (array == first).all():
+                array = first.squeeze(axis)
+        return array
 
     def hide_weights(self, texts: Sequence[str]) -> bool:
         """Whether each side reads something of its own that it made of weights: it may differ."""

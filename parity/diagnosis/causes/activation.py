@@ -53,6 +53,8 @@ def activation_kind(case: Case) -> Iterator[Explanation]:
     a, b = recognise(x, reference), recognise(x, candidate)
     if a is None or b is None or a.alike(b):
         return
+    if not are_said_so(case, a, b):
+        return
     kind, text, (name, pair), edit = stated_of(a, b)
     yield Explanation(
         kind,
@@ -115,6 +117,23 @@ def sample_of(case: Case) -> tuple[Array, Array, Array] | None:
 def _input(trial: Trial) -> Array:
     """The input in the shape of the output: a flatten may lie between."""
     return trial.x.reshape(trial.reference.shape)
+
+
+def are_said_so(case: Case, a: Curve, b: Curve) -> bool:
+    """Whether two hard sigmoids are written as such: any scaled clip is one, moved."""
+    if a.name != b.name or not a.name.startswith("hard_"):
+        return True
+    return not any(map(_cuts_below_zero, sides(case)))
+
+
+def _cuts_below_zero(side: CaseSide) -> bool:
+    """Whether a lower bound is negative, which that of a hard sigmoid is not."""
+    for op in side.view.ops:
+        if op.word in ("clip", "clip_min", "maximum"):
+            given, cut = side.values(side.case.wide.given, (op.inputs[0], op.outputs[0]))
+            if cut.size and given.min() < cut.min() < 0:
+                return True
+    return False
 
 
 def _some(size: int) -> slice:

@@ -10,7 +10,7 @@ from parity.diagnosis.causes._curves import Curve, recognise
 from parity.diagnosis.causes._limits import OPS_OF_A_LAYER
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._substitution import with_value
-from parity.diagnosis.causes.activation import curves_within, stated_of
+from parity.diagnosis.causes.activation import are_said_so, curves_within, stated_of
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.view import RegionView
 from parity.tape import Op
@@ -39,7 +39,7 @@ def activation_within(case: Case) -> Iterator[Explanation]:
         place = _first_of(reference.view, before, after)
         passed_on = _passed_on(case, candidate, before)
         for b, op in {**passed_on, **others}.items():
-            if not a.alike(b):
+            if not a.alike(b) and are_said_so(case, a, b):
                 kind, text, (name, pair), edit = stated_of(a, b)
                 yield Explanation(
                     kind,

@@ -38,6 +38,16 @@ def test_hard_sigmoid():
     assert cause.parameters["slope"] == pytest.approx((1 / 6, 0.2))
 
 
+def test_a_scaled_clip_to_a_negative_bound_is_no_hard_sigmoid():
+    """As where a mu-law is clipped, and moved to (0, 1) for its bins."""
+
+    def share(scale):
+        return lambda x: ((x / scale).clamp(-1, 1) + 1) / 2
+
+    cause = cause_of(network(share(10)), network(share(4)), 20 * X)
+    assert cause.kind == "weight-scale"
+
+
 @pytest.mark.parametrize("scale", [0.01, 1.0])
 def test_a_hard_sigmoid_of_several_steps(scale):
     """On small inputs its clips cut nothing off, and its sum is the value that the line gives."""
