@@ -87,7 +87,7 @@ def _cut_like(
     found: dict[int, Cut] = {}
     for value in values:
         op = tape.producer(value)
-        possible = list(_possible(tape.values[value].shape, turns))
+        possible = _possible(tape.values[value].shape, turns)
         check()
         best = _most_alike(side.array(value), possible, other, turns)
         if best is None and op is not None:
@@ -100,21 +100,25 @@ def _cut_like(
     return found
 
 
-def _possible(shape: Sequence[int], turns: Mapping[int, set[int]]) -> Iterator[Cut]:
+def _possible(shape: Sequence[int], turns: Mapping[int, set[int]]) -> list[Cut]:
     """The ways in which a value has as many parts as there are turns of their size."""
     counts = {
         math.prod(shape) // size
         for size, of_size in turns.items()
         if math.prod(shape) % size == 0 and math.prod(shape) // size <= len(of_size)
     }
+    return [way for count in sorted(counts) for way in _ways(shape, count)]
+
+
+def _ways(shape: Sequence[int], count: int) -> Iterator[Cut]:
+    """The ways in which the axes of a shape have so many parts."""
     for axis, length in enumerate(shape):
-        for count in sorted(counts):
-            if not 1 < count <= limits.LONGEST_LOOP or length % count:
-                continue
-            each = length // count
-            yield Cut(axis, count, each)
-            if each > 1:
-                yield Cut(axis, count, each, in_blocks=False)
+        if not 1 < count <= limits.LONGEST_LOOP or length % count:
+            continue
+        each = length // count
+        yield Cut(axis, count, each)
+        if each > 1:
+            yield Cut(axis, count, each, in_blocks=False)
 
 
 def _most_alike(
@@ -133,19 +137,28 @@ def _most_alike(
 def _as_before(
     side: Indexed, op: Op, value: int, found: Cuts, possible: Sequence[Cut]
 ) -> Cut | None:
-    """How a value has the steps of what it is made of; None where it has not."""
-    before = [one for one in dict.fromkeys(op.inputs) if one in found]
+    """How a value has the steps of what it is made of; None where it has not.
+
+    The other model may have nothing of its size, as where one product gives all gates.
+    """
+    before = {one: found[one] for one in op.inputs if one in found}
+    shape = side.tape.values[value].shape
     if op.role != "move" or not before:
-        return next((found[one] for one in before if found[one] in possible), None)
-    numbered = {one: _numbers(found[one], side.tape.values[one].shape) for one in before}
+        return next((way for way in before.values() if way in possible or _fits(way, shape)), None)
+    numbered = {one: _numbers(way, side.tape.values[one].shape) for one, way in before.items()}
     try:
         run = side.tape.replay("float64", numbered, side.run, only=[op.index])
     except ReplayError:
         return None
-    made, alike = run.array(value), {found[one].steps for one in before}
+    made, alike = run.array(value), {way.steps for way in before.values()}
+    ways = [*possible, *(way for steps in alike for way in _ways(shape, steps))]
     return next(
-        (one for one in possible if {one.steps} == alike and _are_numbered(one.parts(made))), None
+        (way for way in ways if {way.steps} == alike and _are_numbered(way.parts(made))), None
     )
+
+
+def _fits(way: Cut, shape: Sequence[int]) -> bool:
+    return way.axis < len(shape) and shape[way.axis] == way.steps * way.each
 
 
 def _numbers(way: Cut, shape: Sequence[int]) -> Array:

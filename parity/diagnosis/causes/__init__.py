@@ -51,7 +51,7 @@ _ORDER = (
         "rewired",
         "op_order",
     ),
-    *("exchanged_steps", "indices", "repeated", "stored", "fills"),
+    *("blends", "exchanged_steps", "index_parts", "indices", "repeated", "stored", "fills"),
     *("splits", "parts_read", "operands", "expectations", "ends"),
     *(
         "other_steps",

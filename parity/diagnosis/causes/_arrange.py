@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +118,30 @@ def arrangement(source: Array, target: Array) -> Arrangement | AxisOrder | None:
     order = None if found is None else of_index(*found, target.shape)
     # of equal values any may be meant: the arrays themselves decide
     return order if order is not None and alike(order(source), target) else None
+
+
+def order_in_words(source: Array, target: Array) -> str:
+    """How `source` is arranged to give `target`, after a colon; "" where that is not known.
+
+    Of a few axes that are exchanged it is known even where many values are equal.
+    """
+    for fine in _split_like_others(source.shape) if source.shape == target.shape else ():
+        for i, j in itertools.combinations(range(len(fine)), 2):
+            if fine[i] == fine[j] > 1 and alike(
+                np.swapaxes(source.reshape(fine), i, j).reshape(target.shape), target
+            ):
+                return f": as {fine}, axes {i} and {j} are exchanged"
+    order = arrangement(source, target)
+    return f": {order}" if order is not None else ""
+
+
+def _split_like_others(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A shape, and with one axis split into the length of another and the rest, either way."""
+    yield shape
+    for axis, length in enumerate(shape):
+        for other in sorted({n for n in shape if 1 < n < length and length % n == 0}):
+            for pair in ((length // other, other), (other, length // other)):
+                yield (*shape[:axis], *pair, *shape[axis + 1 :])
 
 
 def alike(a: Array, b: Array) -> bool:

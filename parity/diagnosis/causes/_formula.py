@@ -230,7 +230,7 @@ class Formulas:
         """What an operation is given beside tensors."""
         axis, values = self._tape.setting(op, "axis"), self._tape.values
         for name, setting in op.attributes.items():
-            if name in _HIDDEN or setting in _UNSAID:
+            if name in _HIDDEN or setting in _UNSAID and setting is not axis:  # axis 0 is said
                 continue
             if _WINDOW.search(name) and str(setting).strip("[(0, 1)]") in ("", "VALID"):
                 continue
@@ -247,6 +247,8 @@ class Formulas:
             sources = [op.inputs[op.outputs.index(value)]]
         elif op.word in ("reshape", "broadcast"):
             sources = [op.inputs[0]]  # to a shape that may have been computed
+        if op.word == "copy" and len(op.inputs) == 2:  # into another tensor's place
+            return self.of(op.inputs[1])
         if len(sources) != 1 or op.word in _JOINING:
             return self._called(op, value, [self.of(one).alone for one in op.inputs])
         (source,) = sources
@@ -270,8 +272,20 @@ class Formulas:
             return Formula(f"transpose({found.text}, {axes})")
         part = sliced(before, index)
         if part is not None:
-            return Formula(f"{found.within(_ATOM)}[{part}]")
+            return self._part(source, part) or Formula(f"{found.within(_ATOM)}[{part}]")
         return self._called(op, value, [found.text])
+
+    def _part(self, source: int, part: str) -> Formula | None:
+        """A part of what is joined along another axis, as what is joined of the parts."""
+        op, along = self._tape.producer(source), part.split(", ")
+        if source in self._names or op is None or op.word != "concatenate":
+            return None
+        axis, rank = self._tape.setting(op, "axis"), len(self._tape.values[source].shape)
+        if not isinstance(axis, int) or [*along, *":" * rank][axis % rank] != ":":
+            return None
+        parts = ", ".join(f"{self.of(one).within(_ATOM)}[{part}]" for one in op.inputs)
+        gone = sum(one.lstrip("-").isdigit() for one in along[axis % rank :])
+        return Formula(f"concatenate({parts}, axis={axis % rank - rank + gone})")
 
     def _is_written(self, value: int) -> bool:
         """Whether a value has a place in a formula: indices and axes of a move have none."""

@@ -90,7 +90,7 @@ class NamedValues:
         same = {
             name
             for pair in itertools.product(own - other, other - own)
-            if np.array_equal(*(once[name] for name in pair))
+            if np.array_equal(once[pair[0]], once[pair[1]])
             for name in pair
         }
         return own - same, other - same

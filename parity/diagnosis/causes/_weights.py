@@ -16,6 +16,7 @@ import numpy as np
 from parity.budget import check
 from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict
+from parity.diagnosis.causes._arrange import order_in_words
 from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
 from parity.diagnosis.causes._read import feature_orders
@@ -205,8 +206,7 @@ def columns_layout(window: Window, rank: int) -> tuple[int, ...]:
 def changes_in_words(case: Case, found: Sequence[Change]) -> list[str]:
     """What is said of changed weights."""
     others = [change for change in found if not change.is_an_order]
-    if 0 < len(others) < len(found):
-        # both sides have their features in orders of their own: no element is another's
+    if 0 < len(others) < len(found):  # features are in orders of their own: no element is another's
         return [f"other numbers in {change.name}" for change in others]
     return [_change_in_words(case, change) for change in found]
 
@@ -219,14 +219,14 @@ def _change_in_words(case: Case, change: Change) -> str:
     zeros = "" if change.now.any() else f"zeros are read in place of {name}"
     tape, read = case.candidate.tape, change.candidate.id
     computed = not is_moved_alone(case.reference.tape, change.leaf.id)
-    if computed and reference.ops:
-        # what is stored may be equal, and not what is computed of it
+    if computed and reference.ops:  # what is stored may be equal, and not what is computed of it
         bare = reference.without_biases(case.reference.tape), reference.stored
         if any(map(candidate.holds, bare)):
             return ""
     if computed or is_moved_alone(tape, read):
         if change.is_an_order:
-            return f"the numbers of {name} in another order"
+            order = order_in_words(change.leaf.array, change.now)
+            return f"the numbers of {name} in another order{order}"
         return zeros or f"other numbers in {name} ({share})"
     if not candidate.holds(reference):
         return zeros or f"in place of {name} ({share}) {named(tape, read)} is read"

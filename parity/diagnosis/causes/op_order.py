@@ -13,6 +13,7 @@ from parity.diagnosis.causes import Explanation, Predict, cause
 from parity.diagnosis.causes._limits import SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes.combinators import all_fitting
+from parity.diagnosis.cut_candidates import is_exact
 from parity.diagnosis.trial import Trial
 from parity.operations import ADDITIONS, CONVOLUTIONS, PRODUCTS
 from parity.tape import Array, Op
@@ -33,6 +34,8 @@ def op_order(case: Case) -> Iterator[Explanation]:
         last = computing[-1] if len(computing) > 1 else None
         if last is None or side.view.end not in last.outputs:
             continue
+        if is_exact(side.view.tape.values[side.view.end].dtype):
+            continue  # of a flag the root, the square and the size are that flag
         before = _made_before(side, last)
         entering = () if before is None else _alike(side, last, before)
         if before is None or not entering:

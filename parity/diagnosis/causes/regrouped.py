@@ -31,6 +31,7 @@ from parity.diagnosis.causes._limits import (
     SPLITS_TRIED,
 )
 from parity.diagnosis.causes._read import is_whole, root_of, shown
+from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import Form, Substituted
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
@@ -104,7 +105,7 @@ def _arranged(source: Source, order: Arrangement, trial: Trial) -> Array:
     return order(source(trial))
 
 
-@cause("pixel-shuffle-order", "flatten-order", "head-split-order", "channel-order")
+@cause("pixel-shuffle-order", "flatten-order", "head-split-order", "channel-order", "axis-order")
 @first_fitting
 def read_by_each(case: Case) -> Iterator[Explanation]:
     """What a region computes with is split and joined otherwise by the candidate before.
@@ -128,12 +129,31 @@ def read_by_each(case: Case) -> Iterator[Explanation]:
         for indices in itertools.islice(chosen, SPLITS_TRIED):
             by_root = dict(zip(group, indices, strict=True))
             shapes = dict.fromkeys(f"{given[root].shape}" for root in group)
+            text = f"{_SUBJECTS[kind]} in what is read, {', '.join(shapes)}"
+            exchanged = [_exchanged(case, root, index) for root, index in by_root.items()]
             yield Explanation(
-                kind,
-                f"{_SUBJECTS[kind]} in what is read, {', '.join(shapes)}",
+                "axis-order" if all(exchanged) else kind,
+                "; ".join(exchanged) if all(exchanged) else text,
                 Substituted(_reading(case, by_root)),
                 cost=REARRANGED_BEFORE,
             )
+
+
+def _exchanged(case: Case, root: int, index: Array) -> str:
+    """Which two axes of one length the candidate's moves exchange; "" where they do more.
+
+    Axes that the last axis of what is read was split into are heads and features.
+    """
+    features = case.first.given[root].shape[-1]
+    for own in shown(case, root, False).values():
+        laid = index.ravel()[own]
+        for first, second in itertools.combinations(range(own.ndim), 2):
+            if own.shape[first] == own.shape[second] > 1:
+                steps = [np.abs(np.diff(own, axis=axis)).min() for axis in (first, second)]
+                if min(steps) >= features and np.array_equal(laid, own.swapaxes(first, second)):
+                    name = named(case.reference.tape, root)
+                    return f"axes {first} and {second} of {name} as {own.shape} are exchanged"
+    return ""
 
 
 def _reading(case: Case, indices: Mapping[int, Array]) -> Callable[[Trial, Form], Array]:
