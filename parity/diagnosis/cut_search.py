@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-
-import numpy as np
+from itertools import islice
+from math import inf
 
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates
+from parity.diagnosis.cut_doubts import are_of_other_turns, is_undone, reconverges_later
 from parity.diagnosis.joined_branches import Branch, branches
-from parity.diagnosis.joined_turns import are_of_other_turns
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.region import Mismatch, Region, Scene
@@ -30,9 +30,7 @@ from parity.diagnosis.small_regions import (
 )
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order
-from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair, Side, rematch, share
-from parity.numerics.difference import residual
 from parity.tape import Array, Op
 
 
@@ -59,6 +57,9 @@ class CutSearch:
         if whole is not None:
             return whole
         gain = self._gain(step[1])
+        larger = self._slightly_larger_cut(step[0], gain)
+        if larger is not None:
+            return larger
         for a, b in self.ends.where_one_passes_on():
             for order in self.ends.orders(a, b):
                 other = self._meet(a, b, order, again=False)
@@ -82,24 +83,47 @@ class CutSearch:
 
     def _larger_cut(self, found: Mismatch) -> tuple[Mismatch, Match] | None:
         """A larger cut after which all outputs agree, and that passes on no more than its end."""
-        if found.values is None:
+        return self._first_that(
+            (
+                pair
+                for pair in self._behind(found)
+                if not any(map(self._passes_more, self.scene.own_regions(*pair), pair))
+            ),
+            limits.WHOLE_CUT_TRIES,
+            lambda match: self._agreement(match)[0] == len(self.scene.differing),
+        )
+
+    def _slightly_larger_cut(self, found: Mismatch, gain: int) -> tuple[Mismatch, Match] | None:
+        """A cut a few operations on after which far more agrees: what agreed first was chance.
+
+        As where the share of a blend is what another turn of the loop multiplies with.
+        """
+        if found.values is None or gain > limits.FEW_AGREE:
             return None
-        tried = 0
-        for a, b in self.ends.candidates()[: limits.CUT_TRIES]:
-            if self.ends.depth(a, b) <= self.ends.depth(*found.values) or b in self.found.pairs:
-                continue
-            larger = self.scene.own_regions(a, b)
-            if any(map(has_other_products, larger, found.regions)):
-                continue  # another layer's
-            if any(map(self._passes_more, larger, (a, b))):
-                continue
-            tried += 1
+        most = self.ends.depth(*found.values) + limits.UNSURE_STEPS
+        near = (pair for pair in self._behind(found) if self.ends.depth(*pair) <= most)
+        enough = 4 * limits.FEW_AGREE
+        return self._first_that(
+            near, limits.LARGER_CUT_TRIES, lambda match: self._gain(match) > enough
+        )
+
+    def _behind(self, found: Mismatch) -> Iterator[tuple[int, int]]:
+        """Pairs at which a larger region of the same layers may end."""
+        least = self.ends.depth(*found.values) if found.values else inf
+        for pair in self.ends.candidates()[: limits.CUT_TRIES]:
+            if self.ends.depth(*pair) > least and pair[1] not in self.found.pairs:
+                larger = self.scene.own_regions(*pair)
+                if not any(map(has_other_products, larger, found.regions)):
+                    yield pair
+
+    def _first_that(
+        self, pairs: Iterator[tuple[int, int]], tries: int, is_enough: Callable[[Match], bool]
+    ) -> tuple[Mismatch, Match] | None:
+        for a, b in islice(pairs, tries):
             for order in self.ends.orders(a, b):
                 other = self._meet(a, b, order, again=False)
-                if other is not None and self._agreement(other[1])[0] == len(self.scene.differing):
+                if other is not None and is_enough(other[1]):
                     return other
-            if tried == limits.WHOLE_CUT_TRIES:
-                return None
         return None
 
     def _passes_more(self, region: Region, end: int) -> bool:
@@ -312,22 +336,11 @@ class CutSearch:
             return None
         if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
             reconverges = sure = True
-        if not reconverges or not sure and self._is_undone(b, array, fresh):
+        if not reconverges:
+            return None
+        if not sure and is_undone(self.candidate.side, fresh, b, array, self.scene.differing):
             return None
         return fresh, sure
-
-    def _is_undone(self, b: int, array: Array, fresh: Match) -> bool:
-        """Whether what is substituted is another offset along an axis, and no output shows it.
-
-        Softmax undoes what is added to its logits, and the maximum that is taken off them before:
-        the place is where the models differ after that.
-        """
-        own, run, op = self.candidate.side, fresh.side.run, self.candidate.tape.producer(b)
-        is_maximum = op is not None and op.word == "max"
-        if not is_maximum and not differs_by_offset(array, own.array(b)):
-            return False
-        pairs = ((own.array(p.candidate), run.array(p.candidate)) for p in self.scene.differing)
-        return all(x.shape == y.shape and residual(x, y) <= SAME for x, y in pairs)
 
     def _is_read(self, pair: Pair) -> bool:
         """Whether both models read a pair; further outputs of a fused norm are read by nothing."""
@@ -373,25 +386,6 @@ class CutSearch:
         return any(
             pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.differing
         )
-
-
-def differs_by_offset(a: Array, b: Array) -> bool:
-    """Whether the difference of two arrays is one number along an axis that is not the batch's."""
-    if a.shape != b.shape or not a.size or a.dtype.kind != "f":
-        return False
-    difference = a - b
-    bound = limits.ROUNDED_CONSTANTS * max(float(np.abs(a).max()), float(np.abs(b).max()))
-    lengths = enumerate(a.shape[1:], 1)
-    return any(n > 1 and np.ptp(difference, axis=i).max() <= bound for i, n in lengths)
-
-
-def reconverges_later(repaired: Match, value: int) -> bool:
-    """Whether a candidate value is an output, or anything made of it has an equal partner."""
-    pairs, side = repaired.pairs, repaired.side
-    if value in side.tape.outputs.values():
-        return True
-    after = (pairs[one] for one in side.tape.graph.descendants(value) if one in pairs)
-    return any(pair.same and side.informative(pair.candidate) for pair in after)
 
 
 def _may_lie(known: Pair, a: int, order: Order) -> bool:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parity import budget
-from parity.diagnosis.cut_search import CutSearch, reconverges_later
+from parity.diagnosis.cut_doubts import reconverges_later
+from parity.diagnosis.cut_search import CutSearch
 from parity.diagnosis.outputs import output_matches
 from parity.diagnosis.recurring import recurring
 from parity.diagnosis.region import Mismatch, OutputPair, Scene

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from parity.budget import check
 from parity.diagnosis.cut_candidates import root
-from parity.diagnosis.cut_search import reconverges_later
-from parity.diagnosis.joined_turns import are_of_other_turns
+from parity.diagnosis.cut_doubts import are_of_other_turns, reconverges_later
 from parity.diagnosis.region import Mismatch, Region, Scene
 from parity.errors import ReplayError
 from parity.matching.axis_order import Order, orders

@@ -75,3 +75,27 @@ def test_a_transpose_that_is_not_added(missing: bool) -> None:
     report = compare(lambda x: products(x, names[0]), lambda x: products(x, names[1]), inputs=NODES)
     assert kinds(report) == ["op-missing" if missing else "op-extra"]
     assert f"a transpose is {'not ' * missing}added here" in summaries(report)
+
+
+def in_turns(x: torch.Tensor, kept: bool) -> torch.Tensor:
+    """Two turns of a blend, of which one share is what the next turn multiplies with."""
+    at = torch.tanh(x @ SQUARE)
+    for _ in range(2):
+        new = torch.sigmoid(at @ SQUARE)
+        at = at + (1 - BLEND) * (new - at) if kept else BLEND * at + (1 - BLEND) * new
+    return at @ OUT
+
+
+def blended_otherwise(x: torch.Tensor) -> torch.Tensor:
+    at = torch.tanh(x @ SQUARE)
+    for _ in range(2):
+        new = torch.sigmoid(at @ SQUARE)
+        at = at + BLEND * (new - at)
+    return at @ OUT
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_shares_exchanged_in_every_turn_are_one_divergence(kept: bool) -> None:
+    report = compare(lambda x: in_turns(x, kept), blended_otherwise, inputs=NODES)
+    assert kinds(report) == ["operands-exchanged"]
+    assert report.divergences[0].times == 2
