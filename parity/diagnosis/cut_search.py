@@ -102,9 +102,9 @@ class CutSearch:
             return None
         most = self.ends.depth(*found.values) + limits.UNSURE_STEPS
         near = (pair for pair in self._behind(found) if self.ends.depth(*pair) <= most)
-        enough = 4 * limits.FEW_AGREE
+        enough = 2 * gain + limits.FEW_AGREE
         return self._first_that(
-            near, limits.LARGER_CUT_TRIES, lambda match: self._gain(match) > enough
+            near, limits.LARGER_CUT_TRIES, lambda match: self._gain(match) >= enough
         )
 
     def _behind(self, found: Mismatch) -> Iterator[tuple[int, int]]:
