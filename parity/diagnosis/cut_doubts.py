@@ -27,14 +27,17 @@ def are_of_other_turns(tapes: tuple[Tape, Tape], ends: tuple[int, int]) -> bool:
 
 
 def _place(tape: Tape, value: int) -> tuple[int, int] | None:
-    """The place at which a value is joined first, and of how many; None where there is none."""
+    """The first place at which a value is joined, and of how many; None where there is none.
+
+    A state goes on to all turns behind its own.
+    """
     reached, left = {value}, limits.STEPS_TO_A_JOIN
     waiting = list(tape.consumers[value])  # in the order of the tape, however long that is
     while waiting and left:
         op = tape.ops[heapq.heappop(waiting)]
         at = [place for place, one in enumerate(op.inputs) if one in reached]
         if op.word in _JOINS and len(op.inputs) > 1:
-            return (at[0], len(op.inputs)) if len(at) == 1 else None
+            return at[0], len(op.inputs)
         left -= op.role != "move"
         for one in op.outputs:
             if one not in reached:

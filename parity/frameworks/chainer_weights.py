@@ -83,7 +83,7 @@ def tensors(obj: object) -> list[Tensor]:
                 trains,
                 partial(np.asarray, array),
                 partial(array.__setitem__, ...),
-                link.decay if key in ("avg_mean", "avg_var") else None,
+                getattr(link, "decay", None) if key in ("avg_mean", "avg_var") else None,
                 array,
             )
     return list(found.values())

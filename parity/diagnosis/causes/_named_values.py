@@ -80,6 +80,7 @@ class NamedValues:
         """
         own, other = ({one for one in text if one in self._constants} for text in texts)
         own, other = self._without_repeated(own, other)
+        own, other = ({name for name in side if not self._counts(name)} for side in (own, other))
         found = other - own if own - other else set()
         found |= {name for name in own ^ other if self._is_computed(name)}
         return [self._described(name) for name in sorted(found)]
@@ -94,6 +95,11 @@ class NamedValues:
             for name in pair
         }
         return own - same, other - same
+
+    def _counts(self, name: str) -> bool:
+        """Whether a constant is 0, 1, 2, ...: the index of all rows, which nobody gets wrong."""
+        counted = self._once(name)
+        return counted.ndim == 1 and np.array_equal(counted, np.arange(len(counted)))
 
     def _once(self, name: str) -> Array:
         """A constant without the axes along which it only repeats itself."""

@@ -111,7 +111,9 @@ def _forms(was: Array, lengths: tuple[int, ...]) -> Iterator[Form]:
     every = np.arange(count)
     if len(lengths) == 2:
         if lengths[0] == lengths[1]:
-            yield Form("exchanged", every.reshape(lengths).T.ravel())
+            copies = _of_parts(was.reshape(lengths))
+            kind = "exchanged" if copies == "regrouped" else copies
+            yield Form(kind, every.reshape(lengths).T.ravel())
         return
     for parts in range(2, count // 2 + 1) if count <= MOST_PARTS**2 else ():
         if count % parts == 0:

@@ -16,7 +16,9 @@ from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes.combinators import first_fitting, fix
 from parity.diagnosis.trial import Trial
-from parity.tape import Array, Op
+from parity.numerics.limits import ALIKE
+from parity.operations import SUBTRACTIONS
+from parity.tape import Array, Op, Value
 
 
 @cause("operands-exchanged", tier=1)
@@ -46,22 +48,40 @@ def shares_exchanged(case: Case) -> Iterator[Explanation]:
 
 
 def _shares(side: CaseSide) -> Iterator[int]:
-    """What a region multiplies with that is between 0 and 1, and what it takes from 1."""
-    tape = side.view.tape
-    inside = {value for op in side.view.ops for value in op.outputs}
-    factors = [
-        tape.before_moves(value) if tape.before_moves(value) in inside else value
-        for op in side.view.ops
-        if op.word in ("multiply", "lerp", "interpolate", "subtract_from", "subtract")
-        for value in op.inputs
-    ]
-    for value in dict.fromkeys(factors):
-        known = tape.values[value]
-        if known.kind == "parameter" or not known.dtype.startswith(("float", "bf")):
-            continue
-        array = side.values(side.case.first.given, [value])[0]
-        if array.size > 1 and varies(array) and array.min() >= 0 and array.max() <= 1:
-            yield value
+    """The shares of weighted means in a region: w with 1 - w, or with a difference."""
+    given, tape = side.case.first.given, side.view.tape
+    products = [op for op in side.view.ops if op.word == "multiply" and len(op.inputs) == 2]
+    factors = dict.fromkeys(value for op in products for value in op.inputs)
+    arrays = dict(zip(factors, side.values(given, factors), strict=True))
+    for op in products:
+        for value, other in (op.inputs, op.inputs[::-1]):
+            share = arrays[value]
+            if not _is_share(tape.values[value], share):
+                continue
+            made = tape.producer(tape.before_moves(other))
+            of_a_difference = made is not None and made.word in SUBTRACTIONS
+            if of_a_difference or any(_adds_up(share, one) for one in arrays.values()):
+                yield value
+    for op in side.view.ops:
+        if op.word in ("lerp", "interpolate"):
+            values = [one for one in op.inputs if one not in arrays]
+            for value, array in zip(values, side.values(given, values), strict=True):
+                if _is_share(tape.values[value], array):
+                    yield value
+
+
+def _is_share(known: Value, array: Array) -> bool:
+    """Whether numbers lie between 0 and 1, and are no mask."""
+    if known.kind == "parameter" or array.dtype.kind != "f" or not varies(array):
+        return False
+    within = (array > 0) & (array < 1)
+    return bool(array.min() >= 0 and array.max() <= 1 and within.any())
+
+
+def _adds_up(share: Array, other: Array) -> bool:
+    if share.size != other.size:
+        return False
+    return bool(np.allclose(share.ravel() + other.ravel(), 1, 0, ALIKE))
 
 
 def _complement(side: CaseSide, value: int, trial: Trial) -> Array:
