@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pkg_resources", reason="Chainer needs setuptools<81")
+import parity
 from parity.frameworks.chainer_numpy import import_chainer  # noqa: E402
 
 chainer = import_chainer()
@@ -536,3 +537,26 @@ def test_a_model_without_arrays_is_refused() -> None:
 def test_versions() -> None:
     found = adapter.versions()
     assert found["chainer"] == "7.8.1" and found["use_ideep"] == "never" and found["dtype"]
+
+
+class OwnNorm(chainer.Chain):
+    """A normalisation of the user's, with statistics and without a decay."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_persistent("avg_mean", np.float32([0.5, -1, 2]))
+        self.add_persistent("avg_var", np.float32([1, 2, 3]))
+
+    def forward(self, x: Any) -> Any:
+        return (x - self.avg_mean) / chainer.functions.sqrt(
+            chainer.Variable(self.avg_var) + np.float32(1e-5)
+        )
+
+
+def test_statistics_of_a_link_without_a_decay_are_moved() -> None:
+    source, target = OwnNorm(), OwnNorm()
+    target.avg_mean[...], target.avg_var[...] = 0, 1
+    x = np.random.default_rng(4).standard_normal((4, 3)).astype("f")
+    done = parity.transfer(parity.wrap(source, inputs=x), parity.wrap(target, inputs=x))
+    assert done.verdict == "parity", done
+    np.testing.assert_array_equal(target.avg_mean, source.avg_mean)

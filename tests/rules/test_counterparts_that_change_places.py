@@ -98,3 +98,43 @@ def test_shares_exchanged_in_every_turn_are_one_divergence() -> None:
     report = compare(in_turns, otherwise_in_turns, inputs=NODES)
     assert kinds(report) == ["operands-exchanged"]
     assert report.divergences[0].times == 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_cut_off_on_the_other_side(turned: bool) -> None:
+    def error(x: torch.Tensor, above: bool) -> torch.Tensor:
+        x = torch.sin(x @ SQUARE)
+        x = x.clamp(max=0.25) if above else torch.maximum(x, torch.tensor(0.25))
+        return torch.tanh(x) @ OUT
+
+    report = compare(lambda x: error(x, not turned), lambda x: error(x, turned), inputs=NODES)
+    assert kinds(report) == ["operands-exchanged"]
+    words = ("from above", "from below")[:: -1 if turned else 1]
+    assert f"cut off {words[1]} at 0.25; the reference cuts off {words[0]}" in summaries(report)
+
+
+def test_copies_are_tiled_or_repeated_also_where_both_counts_are_equal() -> None:
+    frames = own.standard_normal((5, 4, 6)).astype("f")
+
+    def upsampled(x: torch.Tensor, tiled: bool) -> torch.Tensor:
+        x = torch.tanh(x)
+        x = x.repeat(1, 4, 1) if tiled else x.repeat_interleave(4, 1)
+        return torch.cumsum(x, 1) * torch.linspace(1, 2, 6)
+
+    report = compare(lambda x: upsampled(x, False), lambda x: upsampled(x, True), inputs=frames)
+    assert kinds(report) == ["axis-order"]
+    assert "are tiled along axis 1" in summaries(report)
+
+
+def test_an_axis_of_zero_is_said_in_a_formula() -> None:
+    images = own.standard_normal((3, 1, 6, 6)).astype("f")
+    kernels = torch.from_numpy(own.standard_normal((4, 9)).astype("f"))
+
+    def blurred(x: torch.Tensor, by_kernel: bool) -> torch.Tensor:
+        shares = kernels.exp() / kernels.exp().sum(1, keepdim=True)
+        shares = shares if by_kernel else torch.softmax(kernels, 0)
+        return torch.tanh(torch.conv2d(x, shares.reshape(4, 1, 3, 3)))
+
+    report = compare(lambda x: blurred(x, True), lambda x: blurred(x, False), inputs=images)
+    (cause,) = [one.cause for one in report.divergences if one.cause]
+    assert "softmax(a, axis=0)" in cause.parameters["formula"][1]
