@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+import parity
+from parity.diagnosis.causes._sources import named_apart
+from parity.frameworks import load
 from tests.rules.pairs import compare, kinds, summaries
 
 STEPS = np.random.default_rng(8).standard_normal((4, 3, 7)).astype("f")
@@ -60,3 +63,15 @@ def test_a_term_more_is_no_state_though_zeros_are_there() -> None:
 
     report = compare(without, with_term, inputs=STEPS)
     assert "reads zeros" not in summaries(report)
+
+
+def test_parts_at_one_place_of_two_values_are_not_zero_steps_apart() -> None:
+    def parts(x: torch.Tensor) -> torch.Tensor:
+        made = [torch.tanh(x[:, 0] @ weights)[:, 12:18] for weights in (GATES, 2 * GATES)]
+        return made[0] * made[1]
+
+    tape = load("torch").record(parity.wrap(parts, framework="torch", inputs=STEPS), (STEPS,))
+    cut = [op.outputs[0] for op in tape.ops if tape.values[op.outputs[0]].shape == (4, 6)]
+    first, second = cut[:2]
+    names = named_apart(tape, tape.replay("float64"), first, second)
+    assert names[0].endswith("the earlier one") and names[1].endswith("the later one"), names

@@ -182,7 +182,7 @@ def named_apart(tape: Tape, run: Replay, first: int, second: int) -> tuple[str, 
     if names[0] != names[1]:
         return names
     places = _place(tape, run, first), _place(tape, run, second)
-    if places[0] and places[1] and places[0][0] == places[1][0]:
+    if places[0] and places[1] and places[0] != places[1] and places[0][0] == places[1][0]:
         axis, steps = places[0][0], places[1][1] - places[0][1]
         far = f"{abs(steps)} {'later' if steps > 0 else 'earlier'} along axis {axis}"
         return names[0], f"{names[0]}, {far}"
