@@ -43,14 +43,14 @@ def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
 
     Returns:
         The residual of the outputs, nothing substituted; None where they differ by more, where some
-        repair brings them nearer, or none makes them differ clearly.
+        repair brings them much nearer, or none makes them differ clearly.
     """
     before = [one.output_before for one in divergences if one.output_before is not None]
     after = [one.output_after for one in divergences if one.output_after is not None]
     if not len(before) == len(after) == len(divergences) > 0:
         return None
     largest = max(before)
-    nearer = any(b < limits.HELPED * a for a, b in zip(before, after, strict=True))
+    nearer = any(b < limits.HELPED_BELOW_A_UNIT * a for a, b in zip(before, after, strict=True))
     harmed = any(b > limits.HARMED * a for a, b in zip(before, after, strict=True))
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
 
