@@ -24,6 +24,7 @@ from parity.diagnosis.skipped_weights import (
     readers_of_what_is_skipped,
 )
 from parity.diagnosis.small_regions import (
+    contains,
     has_other_products,
     is_normalisation,
     one_operation_each,
@@ -101,7 +102,12 @@ class CutSearch:
         if found.values is None or gain > limits.FEW_AGREE:
             return None
         most = self.ends.depth(*found.values) + limits.UNSURE_STEPS
-        near = (pair for pair in self._behind(found) if self.ends.depth(*pair) <= most)
+        near = (
+            pair
+            for pair in self._behind(found)
+            if self.ends.depth(*pair) <= most
+            if all(map(contains, self.scene.own_regions(*pair), found.regions))
+        )
         enough = 2 * gain + limits.FEW_AGREE
         return self._first_that(
             near, limits.LARGER_CUT_TRIES, lambda match: self._gain(match) >= enough

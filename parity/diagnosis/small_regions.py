@@ -23,6 +23,11 @@ def has_other_products(larger: Region, smaller: Region) -> bool:
     return any(op.word in PRODUCTS and op.index not in known for op in larger.ops)
 
 
+def contains(larger: Region, smaller: Region) -> bool:
+    """Whether all operations of a region are another's, too."""
+    return {op.index for op in smaller.ops} <= {op.index for op in larger.ops}
+
+
 def is_normalisation(first: Region, rest: Region) -> bool:
     """Whether a shift and the division after it are all there is: together they are one cause."""
     shifted = _first_word(first) in ADDITIONS | SUBTRACTIONS
