@@ -230,7 +230,8 @@ class Formulas:
         """What an operation is given beside tensors."""
         axis, values = self._tape.setting(op, "axis"), self._tape.values
         for name, setting in op.attributes.items():
-            if name in _HIDDEN or setting in _UNSAID and setting is not axis:  # axis 0 is said
+            is_axis = isinstance(axis, int) and setting is axis  # of which 0 is said, too
+            if name in _HIDDEN or setting in _UNSAID and not is_axis:
                 continue
             if _WINDOW.search(name) and str(setting).strip("[(0, 1)]") in ("", "VALID"):
                 continue
