@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,8 +35,10 @@ class PlainRun:
 
     Attributes:
         inputs: those that were recorded.
-        orders: of the samples, each with half of them left out. A single one stands for others
-            that differ from it by a few percent.
+        orders: of the samples, each with half of them left out, and some repeated or none. A
+            single one stands for others that differ from it by a few percent.
+        halves: the orders that give each half of the samples, the cheapest first: others are for a
+            model that does not take that one.
         axis, count: the inputs' axis of samples, and how many there are; 1 for the steps of a
             single sequence, -1 for a single sample.
         moved: from which of the orders on the samples are others.
@@ -49,6 +52,7 @@ class PlainRun:
     axis: int
     count: int
     orders: Sequence[Array]
+    halves: Sequence[Sequence[int]]
     moved: int
     changes: tuple[tuple[Callable[[Tape], Tape], Callable[[Outputs], Outputs]], ...] = ()
     known: dict[tuple[Any, ...], Outputs] = field(default_factory=dict, repr=False)
@@ -156,11 +160,14 @@ def plain_run(tape: Tape, model: Model, inputs: Inputs) -> PlainRun:
     """How a model is run as its user runs it."""
     outputs = [tape.values[value].shape for value in tape.outputs.values()]
     arrays = list(flatten_inputs(inputs).values())
-    axis, count, orders = _orders(arrays, outputs)
-    moved = len(orders)  # from here on samples are others, in the same order
+    axis, count, ways = _ways(arrays, outputs)
+    moved = sum(map(len, ways))  # from here on samples are others, in the same order
     if count == 1 and any((_another(one, 0) != one).any() for one in arrays):
-        orders += [np.zeros(1, int)] * limits.OTHER_SAMPLES
-    return PlainRun(tape, model, inputs, axis, count, orders, moved)
+        ways += [[np.zeros(1, int)]] * limits.OTHER_SAMPLES
+    places = itertools.count()
+    halves = [[next(places) for _ in half] for half in ways]
+    orders = [order for half in ways for order in half]
+    return PlainRun(tape, model, inputs, axis, count, orders, halves, moved)
 
 
 @contextlib.contextmanager
@@ -184,10 +191,10 @@ def _without_copies(tape: Tape, outputs: dict[str, Array]) -> None:
                 outputs[name] = recorded
 
 
-def _orders(
+def _ways(
     arrays: Sequence[Array], outputs: Sequence[tuple[int, ...]]
-) -> tuple[int, int, list[Array]]:
-    """The axis of samples, how many there are, and orders of them.
+) -> tuple[int, int, list[list[Array]]]:
+    """The axis of samples, how many there are, and of each half of them the orders that give it.
 
     A batch may come beside scalars and tables: its length is one that outputs have, too. The steps
     of a single sequence stand for samples; what a sample has as its features does not: each feature
@@ -202,12 +209,14 @@ def _orders(
         return -1, 1, []
     kept = Counter(shape[axis] for shape in outputs if len(shape) > axis)
     count = max(lengths, key=lambda length: (min(kept[length], 1), lengths[length]))
-    halves = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
-    orders = [np.resize(half, count) for half in halves]
-    if axis == 0 and count > limits.FEW_SAMPLES:
-        # fewer samples show a number of them that was kept
-        orders.append(np.arange(max(count // 2, limits.FEW_SAMPLES))[::-1])
-    return axis, count, orders
+    first, second = np.arange(count // 2)[::-1], np.arange(count // 2, count)[::-1]
+    filled = [np.resize(half, count) for half in (first, second)]
+    if axis or count <= limits.FEW_SAMPLES:
+        return axis, count, [[one] for one in filled]
+    # fewer samples show a number of them that was kept, too
+    if len(first) < limits.FEW_SAMPLES:
+        return axis, count, [[one] for one in (*filled, second)]
+    return axis, count, [[first, filled[0]], [second, filled[1]]]
 
 
 def _another(array: Array, at: int) -> Array:
@@ -233,6 +242,9 @@ def same_samples(reference: Inputs, candidate: Inputs, axis: int) -> bool:
     return len(first) == len(second) and all(map(_hold_the_same, first, second))
 
 
+_IMAGES = (3, 1, 2), (2, 3, 1)  # channels last as channels first, and the reverse
+
+
 def _hold_the_same(a: Array, b: Array) -> bool:
     """Whether two arrays hold the same values in each sample, as images in two layouts do."""
     if a.shape == b.shape or not a.ndim or not b.ndim or a.size != b.size or len(a) != len(b):
@@ -240,6 +252,8 @@ def _hold_the_same(a: Array, b: Array) -> bool:
             narrow = min(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
             a, b = a.astype(narrow), b.astype(narrow)
         return same_numbers(a, b)
+    if a.ndim == b.ndim == 4 and any(same_numbers(a, b.transpose(0, *one)) for one in _IMAGES):
+        return True  # much sooner seen than what other numbers are
     rows = [np.sort(one.reshape(len(one), -1), axis=1) for one in (a, b)]
     return np.array_equal(rows[0], rows[1])
 

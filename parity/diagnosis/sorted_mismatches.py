@@ -129,15 +129,32 @@ class SortedMismatches:
 
     def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
         """Whether nothing explains them, and on the given inputs they are within rounding."""
-        return all(
-            not one.is_named
-            and any(
-                reference in (one.reference, *one.reference_region)
-                and candidate in (one.candidate, *one.candidate_region)
-                for reference, candidate in self.elsewhere
-            )
-            for one in divergences
-        )
+        return all(not one.is_named and self._only_elsewhere(one) for one in divergences)
+
+    def _only_elsewhere(self, one: Divergence) -> bool:
+        """Whether a divergence is within rounding on the given inputs."""
+        return any(_is_at(one, sites) for sites in self.elsewhere)
+
+    def without_small(self, divergences: Sequence[Divergence]) -> list[Divergence]:
+        """The divergences of these inputs; what others alone would show is none beside them.
+
+        Unless a cause is confirmed: then it comes last.
+        """
+        small = [one for one in divergences if self._only_elsewhere(one)]
+        if len(small) == len(divergences):
+            return [*divergences]
+        proved = [one for one in small if one.cause is not None and one.cause.confirmed]
+        for mismatch, _ in self.faults:
+            sites = sites_of(mismatch)
+            known = any(_is_at(one, sites) for one in small if one not in proved)
+            if sites in self.elsewhere and known and mismatch.values is not None:
+                self.ends[mismatch.values[1]] = "constant-precision"
+        self.notes += [
+            Note("constant-precision", one.reference, one.candidate, one.residual, one.detail)
+            for one in small
+            if one not in proved
+        ]
+        return [*(one for one in divergences if one not in small), *proved]
 
     def note(self, mismatch: Mismatch, note: Note) -> None:
         """Makes a note of a divergence that changes nothing on these inputs."""
@@ -153,6 +170,14 @@ class SortedMismatches:
     def rename(self, kind: str, instead: str) -> None:
         """Has another kind where a mismatch of one kind ended."""
         self.ends = {end: instead if one == kind else one for end, one in self.ends.items()}
+
+
+def _is_at(divergence: Divergence, sites: tuple[Site, Site]) -> bool:
+    reference, candidate = sites
+    return reference in (divergence.reference, *divergence.reference_region) and candidate in (
+        divergence.candidate,
+        *divergence.candidate_region,
+    )
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

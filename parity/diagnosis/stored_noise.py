@@ -35,13 +35,16 @@ def stored_beside_draws(matched: Match, pairs: Sequence[OutputPair], plain: Plai
     ]
     if not drawn or not same_orders(plain):
         return []
-    known = []
-    for at in range(len(plain[0].orders)):
-        differs = _differ_there(matched, drawn, plain, draws, at)
-        if differs:
-            return [on_others(plain, at)]
-        known.append(differs is False)
-    if not any(known):
+    known: list[int] = []
+    for ways in plain[0].halves:
+        for at in ways:
+            differs = _differ_there(matched, drawn, plain, draws, at)
+            if differs:
+                return [on_others(plain, at)]
+            if differs is False:
+                known.append(at)
+                break
+    if not known:
         return [
             "what the models compute follows the samples, as by their lengths, so that draws of "
             "other samples are not these: whether a model holds what it computed of these inputs "

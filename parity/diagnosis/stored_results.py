@@ -60,27 +60,56 @@ def stored_results(
         return ("unverified" if found else "parity"), reasons
     usual = usual_gaps(matched, fixed, [one.run() for one in plain], plain[0].count)
     refused = 0
-    for at in range(len(orders)):
+    for ways in plain[0].halves:
         try:
-            seen = _as_they_lie(matched, fixed, plain, at)
-            differing = differing_elsewhere(matched, seen, plain, at, usual)
-            if not differing:
-                continue
-            by_sample = [is_by_sample(matched, differing, plain, side, at) for side in (0, 1)]
-        except ParityError:  # a model takes no samples in this order
+            verdict, reasons = _on_half(matched, fixed, plain, ways, usual, found)
+        except ParityError:
             refused += 1
             continue
-        if all(by_sample):
-            continue  # what differs there differs here, among samples that hide it
-        # what mixes samples may differ there for their own sake: a spread of zero, ties;
-        # so does what a first call builds of its batch, which both may do
-        sure = any(by_sample) and not any(one.built() for one in plain)
-        reasons = [f"{one}; {_where(plain, at)} they differ" for one in found]
-        reasons = reasons or [on_others(plain, at)]
-        return ("diverged" if sure else "unverified"), [*reasons, *not_finite(plain, at, differing)]
-    if found and refused == len(orders):
+        if reasons:
+            return verdict, reasons
+    every_one = refused == len(plain[0].halves)
+    if found and every_one:
         return "unverified", [f"{one}; the models take no other samples" for one in found]
-    return _a_few_percent_off(matched, fixed, plain, usual, held, refused == len(orders))
+    return _a_few_percent_off(matched, fixed, plain, usual, held, every_one)
+
+
+def _on_half(
+    matched: Match,
+    pairs: Sequence[OutputPair],
+    plain: PlainRuns,
+    ways: Sequence[int],
+    usual: Mapping[str, Gap],
+    found: Sequence[str],
+) -> tuple[str, list[str]]:
+    """The verdict on half of the samples, in the first of the ways in which both models take them.
+
+    Raises:
+        ParityError: a model takes them in none.
+    """
+    compared = False
+    for at in ways:
+        try:
+            seen = _as_they_lie(matched, pairs, plain, at)
+            differing = differing_elsewhere(matched, seen, plain, at, usual)
+            by_sample = [is_by_sample(matched, differing, plain, side, at) for side in (0, 1)]
+        except ParityError:  # a model takes no samples in this order
+            if not compared and at == ways[-1]:
+                raise
+            continue
+        # what differs there differs here, too, where each sample goes by itself: others hide it
+        if differing and not all(by_sample):
+            # what mixes samples may differ there for their own sake: a spread of zero, ties;
+            # so does what a first call builds of its batch, which both may do
+            sure = any(by_sample) and not any(one.built() for one in plain)
+            reasons = [f"{one}; {_where(plain, at)} they differ" for one in found]
+            reasons = reasons or [on_others(plain, at)]
+            reasons += not_finite(plain, at, differing)
+            return ("diverged" if sure else "unverified"), reasons
+        compared = True
+        if len(seen) == len(pairs):
+            break
+    return "parity", []
 
 
 def _a_few_percent_off(
@@ -130,14 +159,17 @@ def stored_leaves(plain: PlainRuns) -> list[str]:
     if not same_orders(plain):
         return []
     found: dict[str, str] = {}
-    for at in range(len(plain[0].orders)):
-        try:
-            reference, candidate = (_others(one.elsewhere(at)) for one in plain)
-            for name in reference.keys() & candidate.keys():
-                if leaves_differ(reference[name], candidate[name]) and _is_steady(plain, name, at):
-                    found[name] = f"output {name!r}: {on_others(plain, at)}"
-        except ParityError:  # a model takes no samples in this order
-            continue
+    for ways in plain[0].halves:
+        for at in ways:
+            try:
+                reference, candidate = (_others(one.elsewhere(at)) for one in plain)
+                for name in reference.keys() & candidate.keys():
+                    a, b = reference[name], candidate[name]
+                    if leaves_differ(a, b) and _is_steady(plain, name, at):
+                        found[name] = f"output {name!r}: {on_others(plain, at)}"
+                break
+            except ParityError:  # a model takes no samples in this order
+                continue
     return list(found.values())
 
 

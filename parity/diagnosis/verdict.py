@@ -82,6 +82,7 @@ def judge(
     divergences, idle = explained(proofs, found.faults, progress)
     for mismatch, note in idle:
         found.note(mismatch, note)
+    divergences = found.without_small(divergences)
     tapes = matched.tapes
     shapes = {**_shape_reasons(matched, repaired, outputs), **beside.differing}
     masks = {pair.name: reason for pair in outputs if (reason := _masks(matched, pair))}
