@@ -11,10 +11,10 @@ from math import inf
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.region import Scene, SideWalk
+from parity.diagnosis.swapped_squares import swapped_squares
 from parity.matching.axis_order import Order, find_order, orders, sample, without_ones
 from parity.matching.fingerprint import Fingerprint
 from parity.matching.limits import SAME
-from parity.matching.match import Pair
 from parity.matching.matched import SAME_VALUES
 from parity.operations import FILLED
 from parity.tape import Op, Tape
@@ -154,7 +154,7 @@ class CutCandidates:
     def _swapped(self) -> list[tuple[int, int]]:
         """Pairs of values that are one but for where its elements lie, or what fills them."""
         swapped = self._arranged_by_each() + self._filled_for_inputs()
-        return swapped + self._ambiguous_inputs() + self._swapped_in_the_reference()
+        return swapped + swapped_squares(self.scene)
 
     def where_one_passes_on(self) -> list[tuple[int, int]]:
         """Pairs of a value that one side passes on and one that the other computes from it.
@@ -279,62 +279,8 @@ class CutCandidates:
         ]
         return inputs, filled
 
-    def _ambiguous_inputs(self) -> list[tuple[int, int]]:
-        """Pairs that the differing part reads where a transposed square matches its original."""
-        swapped = map(self._where_it_was_swapped, self._read(self.candidate))
-        found = dict.fromkeys((one.reference, one.candidate) for one in swapped if one is not None)
-        return list(found)[: limits.FEW_CUT_TRIES]
-
     def _read(self, walk: SideWalk) -> Iterator[int]:
         return (value for op in self.scene.differing_region(walk).ops for value in op.inputs)
-
-    def _swapped_in_the_reference(self) -> list[tuple[int, int]]:
-        """The same where the reference transposes a square and the candidate does not."""
-        found = []
-        for value in dict.fromkeys(self._read(self.reference)):
-            producer = self.reference.tape.producer(value)
-            if producer is None or producer.static or producer.role != "move":
-                continue
-            partner = self.scene.in_candidate(value)
-            if isinstance(partner, Pair) and not partner.order.stable:
-                if partner.reference in self.found.pairs:
-                    found.append((value, partner.reference))
-        return found[: limits.FEW_CUT_TRIES]
-
-    def _where_it_was_swapped(self, value: int) -> Pair | None:
-        """The first of the moves behind a value after which axes of one length lie otherwise.
-
-        What is computed of such a value lies as that one does: behind it the moves count if they
-        begin where the axes still lie alike.
-        """
-        first, computed, tape = None, False, self.candidate.tape
-        for _ in range(limits.SWAPPED_STEPS):
-            pair = self.found.pairs.get(value)
-            op = tape.producer(value)
-            if pair is not None and pair.order.stable or value in self.found.injected:
-                return first
-            if op is None or op.static:
-                break
-            if pair is None or op.role != "move":
-                before = self._swapped_before(op)
-                if before is None:
-                    return first if pair is None else None if computed else first
-                value, computed = before, True
-                continue
-            if not self.scene.is_settled(self.candidate, value):
-                break
-            first, value = pair, op.inputs[0]
-        return None if computed else first
-
-    def _swapped_before(self, op: Op) -> int | None:
-        """What an operation reads whose axes lie otherwise, or which is flattened and has none."""
-        tape, pairs = self.candidate.tape, self.found.pairs
-        live = [one for one in op.inputs if tape.is_live(one)]
-        known = [pairs[one] for one in live if one in pairs]
-        swapped = [pair.candidate for pair in known if not pair.order.stable]
-        if swapped:
-            return swapped[0]
-        return live[0] if len(live) == 1 and not known else None
 
     def _measure(self, walk: SideWalk) -> list[int]:
         """The unsettled values, after it is noted how far and from what they were computed."""

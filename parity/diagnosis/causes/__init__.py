@@ -62,6 +62,7 @@ _ORDER = (
         "adjacency",
         "diagonal",
         "tables",
+        "elements",
     ),
     "formulas",
 )

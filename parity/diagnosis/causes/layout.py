@@ -39,7 +39,7 @@ from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.causes.input_order import exchanged_kernels, kernels_in_words
 from parity.diagnosis.view import RegionView
 from parity.matching.axis_order import Order
-from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES
+from parity.operations import CONVOLUTIONS, PADS, SOFTMAXES, SUBTRACTIONS
 
 _JOINS = {"concatenate", "stack"}
 
@@ -114,6 +114,8 @@ def _named(case: Case, order: Arrangement | AxisOrder) -> tuple[str, str] | None
         return "pixel-shuffle-order", f"pixels and channels are split in another order: {order}"
     if isinstance(order, AxisOrder):
         return _axis_order_named(case, order, words)
+    if words & SUBTRACTIONS and not words & {"reshape", "transpose"}:
+        return None  # of all pairs a difference taken the other way round is the transpose
     shape = case.first.reference.shape
     if order.flipped:  # no split of an axis and no transposition reverses one
         same = order.fine == shape and order.axes == tuple(range(len(shape)))
