@@ -25,6 +25,7 @@ from parity.diagnosis.normalisation import (
     Form,
     Normalisation,
     Probes,
+    Statistics,
     describe,
     describe_local,
     layout,
@@ -218,6 +219,9 @@ def _statistics(
     if reference.to_unit_length:  # the sum over other axes has another number of terms
         scale = np.full_like(scale, b.count(scale.shape) ** -0.5)
         least = candidate.least if least else least
+    both = _bessel(candidate, b) / _bessel(reference, a)  # where either divides by one less
+    if not same(scale, candidate.scale) and same(scale * both, candidate.scale):
+        scale, least = scale * both, least * both
     made = replace(reference, statistics=b, scale=scale, least=least)
     if a.centred != b.centred and a.axes == b.axes and a.groups == b.groups:
         yield _Change("norm-not-centered", {"centred": (a.centred, b.centred)}, made)
@@ -246,7 +250,7 @@ def _scale_and_offset(
     case: Case, reference: Normalisation, made: Normalisation, candidate: Normalisation
 ) -> Iterator[_Change]:
     if not same(made.scale, candidate.scale):
-        change = _scale(case, made, candidate)
+        change = _scale(case, reference, made, candidate)
         if change is None:
             return
         yield change
@@ -263,11 +267,19 @@ def _scale_and_offset(
         yield _Change("norm-affine-missing", {"offset": (False, True)}, added, words)
 
 
-def _scale(case: Case, made: Normalisation, candidate: Normalisation) -> _Change | None:
+def _bessel(norm: Normalisation, statistics: Statistics) -> float:
+    """By how much less is left where the variance is divided by one less than the count."""
+    count = statistics.count(norm.scale.shape)
+    return float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
+
+
+def _scale(
+    case: Case, reference: Normalisation, made: Normalisation, candidate: Normalisation
+) -> _Change | None:
     count = candidate.statistics.count(made.scale.shape)
-    bessel = float(np.sqrt((count - 1) / count)) if count > 1 else 1.0
-    for factor, ddof in ((bessel, (0, 1)), (1 / bessel, (1, 0))):
-        if bessel < 1 and same(made.scale * factor, candidate.scale):
+    there, here = (_bessel(one, one.statistics) for one in (reference, candidate))
+    for factor, ddof in ((here, (0, 1)), (1 / there, (1, 0))):
+        if factor != 1 and same(made.scale * factor, candidate.scale):
             scaled = replace(made, scale=made.scale * factor, least=made.least * factor)
             return _Change("variance-ddof", {"ddof": ddof}, scaled)
     whole = replace(made, scale=candidate.scale)
@@ -346,11 +358,14 @@ def forms_of(case: Case) -> tuple[Form, Form] | None:
 
 
 def _has_single_input(case: Case) -> bool:
-    """Whether all depends on one array, and has its shape."""
+    """Whether all depends on one array, which may be read flattened too, and has its shape."""
     first = case.first
-    shapes = {first.x.shape, first.reference.shape, first.candidate.shape}
-    floating = first.reference.dtype.kind == first.candidate.dtype.kind == "f"
-    return floating and len(first.given) == len(first.inputs) == len(shapes) == 1
+    ends = first.reference, first.candidate
+    if len(first.given) != 1 or any(one.dtype.kind != "f" for one in ends):
+        return False
+    sizes = {one.size for one in (*first.inputs, *ends)}
+    shapes = {one.shape for one in (*first.inputs, ends[0])}
+    return len(sizes) == 1 and ends[0].shape == ends[1].shape and ends[0].shape in shapes
 
 
 def is_vector(array: Array) -> bool:
