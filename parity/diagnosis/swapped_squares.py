@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from parity.diagnosis import limits
 from parity.diagnosis.region import Scene, SideWalk
 from parity.matching.match import Pair
+from parity.operations import PRODUCTS
 from parity.tape import Op
 
 
@@ -72,8 +73,11 @@ def _where_it_was_swapped(scene: Scene, value: int) -> Pair | None:
 def _reads_as_it_lies(scene: Scene, op: Op) -> bool:
     """Whether axes lie alike in all that an operation reads, so that it exchanges them itself.
 
-    As a difference of all pairs, b - a for a - b: it is the other one's transpose.
+    As a difference of all pairs, b - a for a - b: it is the other one's transpose. Of a product the
+    axes are those of its factors, and where it is read says more.
     """
+    if op.word in PRODUCTS:
+        return False
     pairs = scene.found.pairs
     live = [one for one in op.inputs if scene.candidate.tape.is_live(one)]
     return all(one in pairs and pairs[one].order.stable for one in live)

@@ -363,7 +363,7 @@ def _has_single_input(case: Case) -> bool:
     ends = first.reference, first.candidate
     if len(first.given) != 1 or any(one.dtype.kind != "f" for one in ends):
         return False
-    sizes = {one.size for one in (*first.inputs, *ends)}
+    sizes = {one.size for one in (first.x, *first.inputs, *ends)}
     shapes = {one.shape for one in (*first.inputs, ends[0])}
     return len(sizes) == 1 and ends[0].shape == ends[1].shape and ends[0].shape in shapes
 
