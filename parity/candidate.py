@@ -21,6 +21,7 @@ from parity.diagnosis.locate import locate
 from parity.diagnosis.oracle import hold_against
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.outputs import in_reference_layout
+from parity.diagnosis.readers_apart import readers_apart, with_readers_apart
 from parity.diagnosis.redraw_check import redraw
 from parity.diagnosis.region import Mismatch, OutputPair
 from parity.diagnosis.replay_check import PlainRuns
@@ -111,7 +112,13 @@ def compare_candidate(
         step = step.changed((with_learned_inputs, with_learned_inputs))
         located = step.located(step.reference, planned=False)
     judged = step.explained(located)
-    for again in (_Steps.by_gates, _Steps.by_steps, _Steps.by_branches, _Steps.with_weights_alone):
+    for again in (
+        _Steps.by_gates,
+        _Steps.by_steps,
+        _Steps.by_readers,
+        _Steps.by_branches,
+        _Steps.with_weights_alone,
+    ):
         if judged.verdict.verdict == "diverged" and budget.current().has_time_again:
             step, judged = again(step, judged)
     phases.begin(f"running {candidate.model} plainly", RUNNING)
@@ -203,6 +210,14 @@ class _Steps:
             return self, judged
         where = cuts(judged.repaired)
         changes = [partial(cut, where=one) if one else None for one in where]
+        return self._again(judged, changes) if any(where) else (self, judged)
+
+    def by_readers(self, judged: _Judged) -> tuple[_Steps, _Judged]:
+        """The models with what some of a value's readers read in vain as a value of its own."""
+        if not any(judged.unexplained):
+            return self, judged
+        where = readers_apart(judged.matched)
+        changes = [partial(with_readers_apart, readers=one) if one else None for one in where]
         return self._again(judged, changes) if any(where) else (self, judged)
 
     def by_branches(self, judged: _Judged) -> tuple[_Steps, _Judged]:

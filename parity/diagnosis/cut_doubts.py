@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.region import OutputPair
+from parity.diagnosis.region import Mismatch, OutputPair, Scene
+from parity.matching.axis_order import Order
 from parity.matching.limits import SAME
-from parity.matching.match import Match, Side
+from parity.matching.match import Match, Pair, Side
 from parity.numerics.difference import residual
 from parity.tape import Array, Tape
 
@@ -80,3 +81,22 @@ def reconverges_later(repaired: Match, value: int) -> bool:
         return True
     after = (pairs[one] for one in side.tape.graph.descendants(value) if one in pairs)
     return any(pair.same and side.informative(pair.candidate) for pair in after)
+
+
+def settles(repaired: Match, found: Mismatch, value: int) -> bool:
+    """Whether what was found reads a value, and agrees after that one's repair."""
+    if found.values is None or value not in found.candidate.boundary():
+        return False
+    pair = repaired.pairs.get(found.values[1])
+    return pair is not None and pair.reference == found.values[0]
+
+
+def reaches_output_by_moves(scene: Scene, a: int, b: int) -> bool:
+    """Whether two values are outputs but for reshapes, so that nothing later can reconverge."""
+    ends = scene.reference.tape.graph.moved(a), scene.candidate.tape.graph.moved(b)
+    return any(pair.reference in ends[0] and pair.candidate in ends[1] for pair in scene.differing)
+
+
+def may_lie(known: Pair, a: int, order: Order) -> bool:
+    """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
+    return known.same or known.reference != a or order.axes == known.order.axes

@@ -14,7 +14,14 @@ from math import inf
 from parity.budget import check
 from parity.diagnosis import limits
 from parity.diagnosis.cut_candidates import CutCandidates
-from parity.diagnosis.cut_doubts import are_of_other_turns, is_undone, reconverges_later
+from parity.diagnosis.cut_doubts import (
+    are_of_other_turns,
+    is_undone,
+    may_lie,
+    reaches_output_by_moves,
+    reconverges_later,
+    settles,
+)
 from parity.diagnosis.joined_branches import Branch, branches
 from parity.diagnosis.loop_entries import or_first_in_loop
 from parity.diagnosis.outputs import output_matches
@@ -49,7 +56,8 @@ class CutSearch:
         """The smallest pair of regions after which the models agree again.
 
         Where the outputs differ all the same, one side may change what the other passes on to
-        several readers: if more than twice as many values match after that, it is there.
+        several readers: if more than twice as many values match after that, it is there; if more,
+        where a reader is what was found first, and agrees after that, too.
         """
         step = self._first_cut()
         if step is None or all(output_matches(step[1], pair) for pair in self.scene.differing):
@@ -64,7 +72,11 @@ class CutSearch:
         for a, b in self.ends.where_one_passes_on():
             for order in self.ends.orders(a, b):
                 other = self._meet(a, b, order, again=False)
-                if other is not None and self._gain(other[1]) > 2 * gain:
+                sure, other = other is not None, other or self._meet(a, b, order, False, False)
+                if other is None:
+                    continue
+                reader = settles(other[1], step[0], b)
+                if (sure or reader) and self._gain(other[1]) > (gain if reader else 2 * gain):
                     # what cancels further on, as a state's value in an advantage, misled the first
                     return self._larger_cut(step[0]) or other
         return step
@@ -158,7 +170,7 @@ class CutSearch:
             orders = [
                 order
                 for order in fitting
-                if known is None or order.stable and _may_lie(known, a, order)
+                if known is None or order.stable and may_lie(known, a, order)
             ]
             steps = [self._meet(a, b, order, again=known is not None) for order in orders]
             found = [step for step in steps if step is not None]
@@ -187,7 +199,7 @@ class CutSearch:
         repaired, sure = tried
         sure = sure or self._weighs_otherwise(a, b)
         passes_on = a in self.ends.passed_on[0], b in self.ends.passed_on[1]
-        if not sure and any(passes_on):
+        if not sure and any(passes_on) and doubt:
             return None
         if passes_on[0]:
             regions = Region(self.reference.tape, (), None), self.scene.region(self.candidate, b)
@@ -340,7 +352,7 @@ class CutSearch:
         fresh = self._with(b, array, watch)
         if fresh is None:
             return None
-        if outputs.get(b) == a or self._reaches_output_by_moves(a, b):
+        if outputs.get(b) == a or reaches_output_by_moves(self.scene, a, b):
             reconverges = sure = True
         if not reconverges:
             return None
@@ -385,15 +397,3 @@ class CutSearch:
             return rematch(self.found, {b: array}, watch)
         except ReplayError:  # as lengths that must be sorted
             return None
-
-    def _reaches_output_by_moves(self, a: int, b: int) -> bool:
-        """Whether two values are outputs but for reshapes, so that nothing later can reconverge."""
-        ends = self.reference.tape.graph.moved(a), self.candidate.tape.graph.moved(b)
-        return any(
-            pair.reference in ends[0] and pair.candidate in ends[1] for pair in self.scene.differing
-        )
-
-
-def _may_lie(known: Pair, a: int, order: Order) -> bool:
-    """Whether a partner may lie in an order of axes: what is near lies in its own alone."""
-    return known.same or known.reference != a or order.axes == known.order.axes

@@ -23,6 +23,7 @@ BOTTLENECK_TRIES = 24  # the same of values through which all goes, where no oth
 BOTTLENECKS = 64  # of either side
 WHOLE_CUT_TRIES = 8  # pairs at which a larger region may end, from which nothing else goes on
 SWAPPED_STEPS = 60  # operations behind a value whose axes lie otherwise, up to where that begins
+STEPS_TO_AGREE = 6  # after which what reads a value agrees, if it reads it as it ought to
 FEW_CUT_TRIES = 3  # of transposed squares, which are tried before all else
 PASSED_ON_STEPS = 3  # operations by which one side changes what the other passes on unchanged
 LARGER_CUT_TRIES = 16  # pairs a few operations behind a cut after which little agrees

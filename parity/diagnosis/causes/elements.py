@@ -35,9 +35,9 @@ def elements_read(case: Case) -> Iterator[Explanation]:
         if picked is None:
             continue
         reference, candidate = picked
+        if None in (reference.index, candidate.index) or reference.index == candidate.index:
+            continue  # zeros alone are a mask's
         there, here = reference.text, candidate.text
-        if there is None or here is None or there == here:
-            continue
         at = ", ".join(_LETTERS[: reference.places.ndim])
         yield Explanation(
             "index-value",
@@ -86,21 +86,24 @@ class _Picked:
     places: Array
 
     @property
-    def text(self) -> str | None:
-        """The index of an element by the place where it is put, and where there is none."""
+    def index(self) -> str | None:
+        """The index of an element by the place where it is put."""
         taken = self.places > 0
         if not taken.any():
             return None
         at = np.nonzero(taken)
         own = np.unravel_index(self.places[taken] - 1, self.shape)
-        along = [_affine(at, one, n) for one, n in zip(own, self.shape, strict=True)]
-        if None in along:
-            return None
-        zeros = int(taken.size - taken.sum())
-        return f"[{', '.join(map(str, along))}]" + f" or one of {zeros} zeros" * bool(zeros)
+        along = [_affine(at, one) for one in own]
+        return None if None in along else f"[{', '.join(map(str, along))}]"
+
+    @property
+    def text(self) -> str:
+        """Likewise, and how many zeros stand in the place of one."""
+        zeros = int((self.places == 0).sum())
+        return f"{self.index}" + f" or one of {zeros} zeros" * bool(zeros)
 
 
-def _affine(at: tuple[Array, ...], own: Array, length: int) -> str | None:
+def _affine(at: tuple[Array, ...], own: Array) -> str | None:
     """Indices along an axis as a sum of multiples of the places where they are put; in words."""
     columns = np.stack([np.ones(len(own), np.int64), *at], axis=1).astype(np.float64)
     solved, *_ = np.linalg.lstsq(columns, own.astype(np.float64), rcond=None)
