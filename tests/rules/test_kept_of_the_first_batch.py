@@ -10,6 +10,7 @@ import torch
 
 import parity
 from parity import comparison
+from parity.inputs.preprocessing import plain
 from tests.rules.pairs import FIRST, X, compare
 
 GIVEN = torch.from_numpy(X)
@@ -273,3 +274,27 @@ def test_a_number_that_is_held_and_computed_is_unverified() -> None:
 def test_a_number_that_is_computed_besides_is_no_alarm() -> None:
     for model in (by_the_largest, by_three):
         assert compare(model, model, inputs=CLIPPED).verdict == "parity"
+
+
+def test_each_half_of_the_samples_is_run_as_it_is_and_filled_up_only_where_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[int] = []
+
+    def watched(model, as_called=True):
+        run = plain(model, as_called)
+        return lambda x: ran.append(len(x)) or run(x)
+
+    monkeypatch.setattr("parity.diagnosis.replay_check.plain", watched)
+
+    def any_number(x):
+        return torch.tanh(x @ FIRST)
+
+    def as_many(x):
+        return torch.tanh(x.reshape(5, 7) @ FIRST)
+
+    assert compare(any_number, any_number).verdict == "parity"
+    assert sorted(ran) == [2, 2, 3, 3, 5, 5]
+    ran.clear()
+    assert compare(any_number, as_many).verdict == "parity"
+    assert ran.count(5) == 2 + 4  # both halves of both, once one was refused

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import parity
+from parity.diagnosis.sorted_mismatches import SortedMismatches
+from parity.findings import Cause, Divergence
+from parity.site import Site
 
 X = (0.3 * np.random.default_rng(0).standard_normal((6, 9))).astype(np.float32)
 
@@ -42,6 +47,25 @@ def test_a_small_epsilon_does_not_hide_among_rounded_constants():
     assert report.verdict == "diverged"
     (divergence,) = report.divergences
     assert "it grows to" in divergence.detail
+
+
+def test_a_confirmed_one_comes_after_what_differs_on_the_given_inputs():
+    report = compare(norm(1e-5), lambda x: norm(1.0005e-5)(x) * 1.5)
+    first, last = report.divergences
+    assert first.residual > 0.1 and "it grows to" in last.detail
+    assert last.cause.kind == "norm-epsilon" and last.cause.confirmed
+
+
+def test_what_other_inputs_alone_would_show_is_a_note_beside_what_these_show():
+    """Unless it is confirmed, and where there is nothing else."""
+    small, large = (Divergence(Site(op, ""), Site(op, ""), 1e-8) for op in ("rsqrt", "matmul"))
+    cause = Cause("norm-epsilon", "epsilon 2, the reference 1", {}, True, 1e-8, 0.0, 4)
+    proved = replace(small, cause=cause)
+    for one, left in ((small, [large]), (proved, [large, proved])):
+        found = SortedMismatches(elsewhere={(small.reference, small.candidate)})
+        assert found.without_small([one, large]) == left
+        assert [note.kind for note in found.notes] == ["constant-precision"] * (2 - len(left))
+        assert found.without_small([one]) == [one]
 
 
 def test_a_value_of_large_mean_less_its_mean_is_no_divergence():

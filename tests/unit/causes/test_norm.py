@@ -219,3 +219,30 @@ def test_a_scale_of_ones_is_not_surely_missing(has_them):
     cause = cause_of(reference, lambda x: net(x), X)
     assert cause.kind == "norm-affine-missing"
     assert cause.confirmed == (not has_them)
+
+
+def over_all(x, eps=1e-5):
+    """Of a whole image, by the unbiased deviation of its pixels in a row, as MUNIT has it."""
+    rows = x.reshape(len(x), -1)
+    mean, deviation = (one.reshape(-1, 1, 1, 1) for one in (rows.mean(1), rows.std(1)))
+    return (x - mean) / (deviation + eps)
+
+
+def over_channels(x, eps=1e-5):
+    variance, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + eps)
+
+
+def test_axes_of_a_norm_whose_statistics_are_of_rows():
+    cause = cause_of(lambda x: over_all(x).sin(), lambda x: over_channels(x).sin(), IMAGES)
+    assert cause.kind == "norm-axis" and cause.confirmed
+    assert cause.parameters["axis"] == ((1, 2, -1), 1) and cause.parameters["ddof"] == (1, 0)
+
+
+def test_axes_of_a_norm_that_divides_by_one_less_over_either():
+    def centred(axes):
+        return lambda x: ((x - x.mean(axes, keepdim=True)) / x.std(axes, keepdim=True)).sin()
+
+    cause = cause_of(centred((1, 2, 3)), centred((2, 3)), IMAGES)
+    assert cause.kind == "norm-axis" and cause.confirmed
+    assert list(cause.parameters) == ["axis"]
