@@ -214,7 +214,8 @@ class _Steps:
 
     def by_readers(self, judged: _Judged) -> tuple[_Steps, _Judged]:
         """The models with what some of a value's readers read in vain as a value of its own."""
-        if not any(judged.unexplained):
+        missing, _, unproved = judged.unexplained
+        if not missing and not unproved:
             return self, judged
         where = readers_apart(judged.matched)
         changes = [partial(with_readers_apart, readers=one) if one else None for one in where]

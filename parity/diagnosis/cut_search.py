@@ -56,8 +56,8 @@ class CutSearch:
         """The smallest pair of regions after which the models agree again.
 
         Where the outputs differ all the same, one side may change what the other passes on to
-        several readers: if more than twice as many values match after that, it is there; if more,
-        where a reader is what was found first, and agrees after that, too.
+        several readers: if more than twice as many values match after that, it is there; or twice
+        as many, where a reader is what was found first, and agrees after that, too.
         """
         step = self._first_cut()
         if step is None or all(output_matches(step[1], pair) for pair in self.scene.differing):
@@ -76,7 +76,7 @@ class CutSearch:
                 if other is None:
                     continue
                 reader = settles(other[1], step[0], b)
-                if (sure or reader) and self._gain(other[1]) > (gain if reader else 2 * gain):
+                if (sure or reader) and self._gain(other[1]) > 2 * gain - reader:
                     # what cancels further on, as a state's value in an advantage, misled the first
                     return self._larger_cut(step[0]) or other
         return step
