@@ -23,6 +23,7 @@ from parity.weights.shared_biases import sums, with_one_bias
 from parity.weights.stacked import stacks
 from parity.weights.standalone_parameters import KNOWN_BY_STEPS, loose_parts, pair_loose
 from parity.weights.tensors import Tensor
+from parity.weights.unlike_kernels import exchanged_where_unlike
 
 MOST_TRIES = 24  # ways to pair steps that are alike
 
@@ -176,6 +177,9 @@ def pairings(source: Side, target: Side) -> Iterator[Pairing]:
     by_products = align_by_products(source.program, target.program)
     if by_products != first:
         tried.append(by_products)
+    crossed = exchanged_where_unlike(source.parts, target.parts, tried[0])
+    if crossed:
+        tried.insert(0, crossed)
     for number, steps in enumerate(chain(tried, alternatives), 1):
         found = _pair(source, target, steps)
         stacked = found.stacked

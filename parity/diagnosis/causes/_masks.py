@@ -102,6 +102,6 @@ def _hides(view: RegionView, run: Replay, value: int) -> bool:
 
 
 def _is_hidden_by(op: Op, array: Array) -> bool:
-    if adds(op) or op.word in SUBTRACTIONS:
-        return False
+    if adds(op) or op.word in SUBTRACTIONS or np.unique(array).size > 2:
+        return False  # what is made of an identity matrix and others is no mask
     return op.word not in MULTIPLICATIONS or bool((array == 0).any())
