@@ -36,7 +36,7 @@ from parity.tape import Array, Op
 _KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
 
 
-@cause("op-missing", "branch-missing", tier=2)
+@cause("op-missing", "branch-missing", "softmax-axis", tier=2)
 def missing(case: Case) -> Iterator[Explanation]:
     """An operation, or a branch that is added to another, is missing.
 
@@ -68,6 +68,14 @@ def _left_out_here(
             parameters={"zero": (False, True)},
             unproved=twins(case),
         )
+    length = _attends_to_one(case, left_out)
+    if length:
+        return Explanation(
+            "softmax-axis",
+            f"attention to a single element, which gives it back; the reference's is to {length}",
+            predict,
+            parameters={"length": (length, 1)},
+        )
     names = _names(left_out)
     return Explanation(
         "branch-missing" if _joins(reference, source, left_out) else "op-missing",
@@ -77,6 +85,23 @@ def _left_out_here(
         unproved=twins(case) or doubtful(reference, candidate, left_out),
         cost=OP_LEFT_OUT * len(left_out),
     )
+
+
+def _attends_to_one(case: Case, left_out: list[Op]) -> int:
+    """Over how many elements the reference attends where the candidate has but one; 0 elsewhere.
+
+    Attention to a single element gives back its value, as where each sample is one sequence.
+    """
+    tape = case.candidate.tape
+    for value in case.candidate_entering:
+        op = tape.producer(tape.before_moves(value))
+        if op is None or op.word != "attention" or tape.values[op.inputs[1]].shape[-2:-1] != (1,):
+            continue
+        for one in left_out:
+            if one.word in SOFTMAXES | {"attention"}:
+                of = one.outputs[0] if one.word in SOFTMAXES else one.inputs[1]
+                return case.reference.tape.values[of].shape[-1 if one.word in SOFTMAXES else -2]
+    return 0
 
 
 def _names(ops: list[Op]) -> str:
