@@ -18,6 +18,7 @@ from parity.diagnosis.case import Case, axes_along
 from parity.diagnosis.causes import Predict
 from parity.diagnosis.causes._arrange import order_in_words
 from parity.diagnosis.causes._attested import part_of, times_added
+from parity.diagnosis.causes._bags import Bags, bag, unlike
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
 from parity.diagnosis.causes._read import feature_orders
 from parity.diagnosis.causes._sides import CaseSide, sides
@@ -103,11 +104,6 @@ def same(a: Array, b: Array) -> bool:
     bound = ALIKE / 10 * float(np.abs(a).max())
     few = (..., slice(16)) if a.ndim else ...
     return bool(np.allclose(a[few], b[few], ALIKE, bound) and np.allclose(a, b, ALIKE, bound))
-
-
-def bag(array: Array) -> Array:
-    """An array's values in order of size: the same in any layout."""
-    return np.sort(array, axis=None)
 
 
 @dataclass(frozen=True)
@@ -336,10 +332,11 @@ def _combinations(
     reference: Sequence[LeafView], candidate: Sequence[LeafView], orders_of_rows: Sequence[Array]
 ) -> Iterator[tuple[Change, ...]]:
     """Sets of changes, those of few weights first."""
-    options = []
+    options, bags = [], Bags()
     for leaf in reference:
         check()  # of hundreds of weights each is held against all others
-        if found := _options(leaf, _free_for(leaf, reference, candidate), orders_of_rows):
+        free = _free_for(leaf, reference, candidate, bags)
+        if found := _options(leaf, free, orders_of_rows, bags):
             options.append(found)
     for count in range(1, min(len(options), WEIGHTS_CHANGED) + 1):
         for chosen in itertools.combinations(options, count):
@@ -350,31 +347,31 @@ def _combinations(
 
 
 def _free_for(
-    leaf: LeafView, others: Sequence[LeafView], candidate: Sequence[LeafView]
+    leaf: LeafView, others: Sequence[LeafView], candidate: Sequence[LeafView], bags: Bags
 ) -> Sequence[LeafView]:
     """The candidate's weights but others of the reference's: a variance may be like a scale."""
     alike = [other for other in candidate if other.array.size == leaf.array.size]
     if len(alike) < 2:
         return alike
-    known = [bag(one.array) for one in others if one.array.size == leaf.array.size]
-    own = bag(leaf.array)
+    known = [bags.of(one) for one in others if one.array.size == leaf.array.size]
+    own = bags.of(leaf)
 
     def is_free(array: Array) -> bool:
         return same(own, array) or not any(same(other, array) for other in known)
 
-    return [one for one in alike if is_free(bag(one.array))] or alike
+    return [one for one in alike if is_free(bags.of(one))] or alike
 
 
 def _options(
-    leaf: LeafView, candidate: Sequence[LeafView], orders_of_rows: Sequence[Array]
+    leaf: LeafView, candidate: Sequence[LeafView], orders_of_rows: Sequence[Array], bags: Bags
 ) -> list[Change]:
     """What may stand in a weight's place: the candidate's most alike, in every fitting layout."""
     if not candidate:
         return []
     other = candidate[0]
     if len(candidate) > 1:
-        own = bag(leaf.array)
-        other = min(candidate, key=lambda one: _unlike(own, one.array))
+        own = bags.of(leaf)
+        other = min(candidate, key=lambda one: unlike(own, bags.of(one)))
     found: list[Array] = []
     for order in itertools.islice(orders(leaf.array.shape, other.array.shape), LAYOUTS_TRIED):
         laid = order.revert(other.array, leaf.array.shape)
@@ -392,9 +389,3 @@ def _in_reference_rows(weight: Array, orders_of_rows: Sequence[Array]) -> Iterat
         for axis, length in enumerate(weight.shape):
             if length == order.size:
                 yield np.take(weight, np.argsort(order), axis)
-
-
-def _unlike(own: Array, other: Array) -> float:
-    """The distance of two bags of values; 0 for the same values in another order."""
-    differing = float(np.abs(own - bag(other)).max())
-    return differing if differing > ALIKE * np.abs(own).max() else 0.0

@@ -11,11 +11,12 @@ import numpy as np
 from parity.arrays import varies
 from parity.diagnosis.case import Case
 from parity.diagnosis.causes import Explanation, cause
+from parity.diagnosis.causes._bags import bag
 from parity.diagnosis.causes._limits import OP_LEFT_OUT, SOURCES_TRIED
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.causes._substitution import Form, Substituted
-from parity.diagnosis.causes._weights import bag, same
+from parity.diagnosis.causes._weights import same
 from parity.diagnosis.causes.combinators import first_fitting
 from parity.diagnosis.trial import Trial
 from parity.errors import ReplayError
