@@ -9,12 +9,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case, axes_along
-from parity.diagnosis.causes._limits import OPS_BEFORE_A_REGION, OPS_TO_A_CONVOLUTION
+from parity.diagnosis.causes._limits import (
+    OPS_BEFORE_A_REGION,
+    OPS_TO_A_CONVOLUTION,
+    TABLES_OF_ANGLES,
+)
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.view import RegionView
 from parity.errors import ReplayError
+from parity.numerics.limits import ALIKE
 from parity.operations import CONVOLUTIONS, POOLS, PRODUCTS, RESIZES
-from parity.tape import Array, Op, Replay, Tape
+from parity.tape import Array, Op, Replay, Tape, Value
 
 _ATTENDING = PRODUCTS - {"dense"} | {"attention"}
 _IMAGES = CONVOLUTIONS | POOLS | RESIZES
@@ -226,3 +231,20 @@ def splits_heads(
     if len(shape) != 4 or len(lengths) != 2 or not attends(case):
         return False
     return math.prod(lengths) in tape.values[tape.before_moves(value)].shape
+
+
+def has_angles(case: Case) -> bool:
+    """Whether a model has cosines with their sines, as rotary positions are of."""
+    for tape in (case.reference.tape, case.candidate.tape):
+        if any(op.word in ("sin", "cos") for op in tape.ops):
+            return True
+        held = [tape.recorded_array(one.id) for one in tape.values if _may_be_cosines(one)]
+        for a, b in itertools.combinations(held, 2):
+            if a.shape == b.shape and np.allclose(a * a + b * b, 1, atol=ALIKE):
+                return True
+    return False
+
+
+def _may_be_cosines(value: Value) -> bool:
+    floating = value.op < 0 and value.kind != "input" and value.dtype.startswith("float")
+    return floating and 1 < value.size <= TABLES_OF_ANGLES

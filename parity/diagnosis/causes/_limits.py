@@ -143,3 +143,4 @@ OPS_OF_A_FORMULA = 96  # of either side: a loop has as many for each turn
 FORMULAS_TRIED = 48  # as the part of the candidate's that is another
 FILLS_TRIED = 16  # tensors of one number, each with a number of the other side
 ELEMENTS_READ = 1_000_000  # of a value of which each element's place is followed
+TABLES_OF_ANGLES = 4096  # elements of a table that may hold cosines

@@ -24,6 +24,7 @@ from parity.diagnosis.causes._context import (
     axes_exchanged,
     exchanges_places,
     flattened,
+    has_angles,
     is_image,
     moves_only,
     near_images,
@@ -137,7 +138,7 @@ def _axis_order_named(case: Case, order: AxisOrder, words: set[str]) -> tuple[st
         axis = case.candidate_axis(order.axis)
         return "concat-order", f"the parts are joined in another order along axis {axis}"
     of_pairs = order.interleaves is not None and 2 in order.interleaves and len(shape) > 2
-    if of_pairs and order.axis == len(shape) - 1 and attends(case):
+    if of_pairs and order.axis == len(shape) - 1 and attends(case) and has_angles(case):
         return "rope-pairing", f"pairs of neighbours for pairs across halves: {order}"
     role = role_of_axis(case, case.reference.end, order.axis)
     is_place = is_image(case, shape) and order.axis in _places(case)

@@ -271,3 +271,23 @@ def test_a_flatten_is_stated_in_the_layout_of_the_reference(reference):
     report = parity.compare(*both, inputs=values(4, 3, 4, 5))
     cause = report.divergences[0].cause
     assert (cause.kind, cause.parameters) == ("flatten-order", {"order": (own, other)})
+
+
+@pytest.mark.parametrize("angles", [True, False])
+def test_pairs_across_halves_are_rotary_only_where_there_are_angles(angles):
+    """Blocks of features that a graph's sum reads innermost pair neighbours, too."""
+    x, near = values(3, 5, 8), values(3, 5, 5)
+    turns = tensor(values(5, 1))
+
+    def model(turned):
+        def run(x, near):
+            blocks = torch.tanh(x).reshape(3, 5, 4, 2)
+            blocks = blocks.transpose(2, 3) if turned else blocks
+            summed = near @ blocks.reshape(3, 5, 8)
+            return summed * torch.cos(turns) if angles else summed * turns
+
+        return run
+
+    cause = cause_of(model(False), model(True), x, near)
+    assert (cause.kind == "rope-pairing") == angles
+    assert cause.confirmed
