@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.rules.pairs import FIRST, SECOND, compare, kinds, summaries, weights
+from tests.rules.pairs import FIRST, SECOND, SQUARE, compare, kinds, summaries, weights
 
 draw = np.random.default_rng(51)
 MEAN, SCALE = weights(7, 6), weights(7, 6)
@@ -188,3 +188,18 @@ def moved(x: torch.Tensor, by_steps: bool, before: bool = True) -> torch.Tensor:
 def test_a_part_at_the_other_end() -> None:
     report = compare(lambda x: moved(x, True), lambda x: moved(x, False, False), inputs=STEPS)
     assert kinds(report) == ["index-value"] and "the reference reads the first" in summaries(report)
+
+
+def test_the_number_and_the_line_of_what_is_missing_are_said():
+    def halved(x):
+        h = torch.tanh(x @ FIRST)
+        return torch.log(1 + h * h) * 0.5 + h @ SQUARE
+
+    def whole(x):
+        h = torch.tanh(x @ FIRST)
+        return torch.log(1 + h * h) + h @ SQUARE
+
+    words = summaries(compare(halved, whole))
+    assert "mul by 0.5 at test_what_one_model_alone_computes.py:" in words and "is missing here" in words
+    words = summaries(compare(whole, halved))
+    assert "mul by 0.5 at test_what_one_model_alone_computes.py:" in words and "is applied here" in words

@@ -29,10 +29,22 @@ from parity.diagnosis.trial import Trial
 from parity.diagnosis.view import LeafView
 from parity.draws.draw import Reparametrised
 from parity.matching.match import Indexed
-from parity.operations import ADDITIONS, MULTIPLICATIONS, NORMS, SOFTMAXES, SUBTRACTIONS
+from parity.operations import (
+    ADDITIONS,
+    DIVISIONS,
+    MULTIPLICATIONS,
+    NORMS,
+    SOFTMAXES,
+    SUBTRACTIONS,
+)
 from parity.tape import Array, Op
 
 # several operations in one
+_JOINED_WITH_A_NUMBER = {
+    **dict.fromkeys(MULTIPLICATIONS | DIVISIONS, "by"),
+    **dict.fromkeys(ADDITIONS | SUBTRACTIONS, "of"),
+    "power": "to",
+}
 _KERNELS = SOFTMAXES | NORMS | {"cross_entropy", "attention", "recurrence"}
 
 
@@ -79,7 +91,8 @@ def _left_out_here(
     names = _names(left_out)
     return Explanation(
         "branch-missing" if _joins(reference, source, left_out) else "op-missing",
-        f"{names}{_brought_in(reference, source, left_out)} is missing here",
+        f"{names}{number_and_line(reference, left_out)}"
+        f"{_brought_in(reference, source, left_out)} is missing here",
         predict,
         parameters={"operations": (names, "none")},
         unproved=twins(case) or doubtful(reference, candidate, left_out),
@@ -108,6 +121,21 @@ def _names(ops: list[Op]) -> str:
     return ", ".join(dict.fromkeys(op.kind for op in ops if op.role != "move"))
 
 
+def number_and_line(inside: Inside, ops: list[Op]) -> str:
+    """Of a single operation with a number the number, and the line: ` by 0.5 at model.py:62`."""
+    computing = [op for op in ops if op.role != "move"]
+    if len(computing) != 1 or computing[0].word not in _JOINED_WITH_A_NUMBER:
+        return ""
+    (op,), tape = computing, inside.view.tape
+    held = [one for one in op.inputs if tape.values[one].size == 1 and not tape.is_live(one)]
+    numbers = [float(inside.array(one).ravel()[0]) for one in held]
+    numbers += [float(one) for name, one in op.settings() if name in ("other", "value", "exponent")]
+    if len(numbers) != 1:
+        return ""
+    line = op.site.source.rsplit("/", 1)[-1]
+    return f" {_JOINED_WITH_A_NUMBER[op.word]} {numbers[0]:.6g}" + (f" at {line}" if line else "")
+
+
 def doubtful(own: Inside, other: Inside, left_out: list[Op]) -> str:
     """Why operations may be no more than one side's way to write what the other has, too."""
     return _is_given(left_out) or _has_it(other, own, left_out) or _gives_constants(own, left_out)
@@ -128,8 +156,9 @@ def extra(case: Case) -> Iterator[Explanation]:
         names = _names(left_out)
         yield Explanation(
             "op-extra",
-            f"{names}{_brought_in(candidate, source, left_out)} is applied here, "
-            "the reference has none here",
+            f"{names}{number_and_line(candidate, left_out)}"
+            f"{_brought_in(candidate, source, left_out)} is applied here, the reference has none "
+            "here",
             as_it_is,
             fixed,
             {"operations": ("none", names)},

@@ -25,10 +25,12 @@ from parity.diagnosis.causes._substitution import (
     Form,
     Substituted,
     inside_candidate,
+    inside_reference,
     static_ops,
     with_value,
 )
 from parity.diagnosis.causes.combinators import first_fitting
+from parity.diagnosis.causes.operations import number_and_line
 from parity.diagnosis.trial import Trial
 from parity.numerics.difference import residual
 from parity.operations import CONVOLUTIONS, FILLED, PRODUCTS
@@ -262,13 +264,14 @@ def missing_in_turns(case: Case) -> Iterator[Explanation]:
             if len(ops) < 2:
                 continue
             kind, text, shown = "op-missing", "is missing here", (ops[0].kind, "none")
+            inside = inside_reference
             if side.is_candidate:
                 kind, text = "op-extra", "is applied here, the reference has none here"
-                shown = shown[::-1]
+                shown, inside = shown[::-1], inside_candidate
             yield side.changed(
                 Explanation(
                     kind,
-                    f"{ops[0].kind} {text}",
+                    f"{ops[0].kind}{number_and_line(inside(case), ops[:1])} {text}",
                     partial(_without, side, ops),
                     parameters={"operations": shown},
                     cost=OP_LEFT_OUT * len(ops),

@@ -36,7 +36,7 @@ from parity.diagnosis.causes._substitution import (
     with_values,
 )
 from parity.diagnosis.causes.combinators import first_fitting, first_that_fits
-from parity.diagnosis.causes.operations import doubtful
+from parity.diagnosis.causes.operations import doubtful, number_and_line
 from parity.diagnosis.cut_candidates import is_exact
 from parity.diagnosis.trial import Trial
 from parity.tape import Array, Op, Tape
@@ -74,7 +74,8 @@ def _read_from_others(case: Case, reference: Inside) -> Iterator[Explanation]:
         left_out, parts = _left_out(case, value, other), _apart(case, value, other)
         if left_out is not None and not doubtful(reference, inside_candidate(case), [left_out]):
             name = left_out.kind
-            said = ("op-missing", f"{name} is missing here", {"operations": (name, "none")})
+            which = f"{name}{number_and_line(reference, [left_out])}"
+            said = ("op-missing", f"{which} is missing here", {"operations": (name, "none")})
         elif parts is not None:
             said = ("index-value", parts.sentence, {"index": parts.words})
         for laid in ways_to_lie(case, value, other):
