@@ -72,7 +72,8 @@ class CutSearch:
         for a, b in self.ends.where_one_passes_on():
             for order in self.ends.orders(a, b):
                 other = self._meet(a, b, order, again=False)
-                sure, other = other is not None, other or self._meet(a, b, order, False, False)
+                sure = other is not None
+                other = other or self._meet(a, b, order, again=False, doubt=False)
                 if other is None:
                     continue
                 reader = settles(other[1], step[0], b)

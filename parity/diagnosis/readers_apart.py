@@ -54,10 +54,10 @@ def _steps_to_what_agrees(side: Side, settled: set[int]) -> dict[int, int]:
     tape = side.tape
     found = {value: 0 for value in settled if tape.is_live(value) and side.informative(value)}
     for op in reversed(tape.ops):
-        steps = [found[value] + 1 for value in op.outputs if value in found]
-        if steps and min(steps) <= limits.STEPS_TO_AGREE:
+        steps = min((found[value] + 1 for value in op.outputs if value in found), default=None)
+        if steps is not None and steps <= limits.STEPS_TO_AGREE:
             for value in op.inputs:
-                found[value] = min(steps[0], found.get(value, steps[0]))
+                found[value] = min(steps, found.get(value, steps))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from parity import budget
@@ -86,6 +86,7 @@ class SortedMismatches:
         faults: divergences, with what else is known of each.
         unverified: reasons why something is not known.
         elsewhere: where other inputs than those that were given show a divergence.
+        here: where these do.
     """
 
     faults: list[tuple[Mismatch, str]] = field(default_factory=list)
@@ -94,6 +95,7 @@ class SortedMismatches:
     unverified: list[str] = field(default_factory=list)
     ends: dict[int, str] = field(default_factory=dict)
     elsewhere: set[tuple[Site, Site]] = field(default_factory=set)
+    here: set[tuple[Site, Site]] = field(default_factory=set)
 
     @classmethod
     def of(cls, evidence: Evidence) -> SortedMismatches:
@@ -117,8 +119,7 @@ class SortedMismatches:
             self.ends[mismatch.values[1]] = kind
         if kind == "divergence":
             self.faults.append((mismatch, detail))
-            if elsewhere:
-                self.elsewhere.add(sites_of(mismatch))
+            (self.elsewhere if elsewhere else self.here).add(sites_of(mismatch))
         elif kind == "unpaired-random":
             self.unverified.append(detail)
         elif kind in _UNVERIFIABLE:
@@ -129,25 +130,22 @@ class SortedMismatches:
 
     def is_elsewhere(self, divergences: Sequence[Divergence]) -> bool:
         """Whether nothing explains them, and on the given inputs they are within rounding."""
-        return all(not one.is_named and self._only_elsewhere(one) for one in divergences)
-
-    def _only_elsewhere(self, one: Divergence) -> bool:
-        """Whether a divergence is within rounding on the given inputs."""
-        return any(_is_at(one, sites) for sites in self.elsewhere)
+        return all(not one.is_named and _is_at(one, self.elsewhere) for one in divergences)
 
     def without_small(self, divergences: Sequence[Divergence]) -> list[Divergence]:
         """The divergences of these inputs; what others alone would show is none beside them.
 
         Unless a cause is confirmed: then it comes last.
         """
-        small = [one for one in divergences if self._only_elsewhere(one)]
+        found = (one for one in divergences if _is_at(one, self.elsewhere))
+        small = [one for one in found if not _is_at(one, self.here)]
         if len(small) == len(divergences):
             return [*divergences]
         proved = [one for one in small if one.cause is not None and one.cause.confirmed]
         for mismatch, _ in self.faults:
-            sites = sites_of(mismatch)
+            sites = {sites_of(mismatch)}
             known = any(_is_at(one, sites) for one in small if one not in proved)
-            if sites in self.elsewhere and known and mismatch.values is not None:
+            if sites <= self.elsewhere and known and mismatch.values is not None:
                 self.ends[mismatch.values[1]] = "constant-precision"
         self.notes += [
             Note("constant-precision", one.reference, one.candidate, one.residual, one.detail)
@@ -172,12 +170,13 @@ class SortedMismatches:
         self.ends = {end: instead if one == kind else one for end, one in self.ends.items()}
 
 
-def _is_at(divergence: Divergence, sites: tuple[Site, Site]) -> bool:
-    reference, candidate = sites
-    return reference in (divergence.reference, *divergence.reference_region) and candidate in (
-        divergence.candidate,
-        *divergence.candidate_region,
+def _is_at(divergence: Divergence, sites: Collection[tuple[Site, Site]]) -> bool:
+    """Whether a divergence is at one of some pairs of sites, or around it."""
+    around = (
+        {divergence.reference, *divergence.reference_region},
+        {divergence.candidate, *divergence.candidate_region},
     )
+    return any(a in around[0] and b in around[1] for a, b in sites)
 
 
 def _as_note(divergence: Divergence, whole: float) -> Note:

@@ -200,6 +200,12 @@ def test_the_number_and_the_line_of_what_is_missing_are_said():
         return torch.log(1 + h * h) + h @ SQUARE
 
     words = summaries(compare(halved, whole))
-    assert "mul by 0.5 at test_what_one_model_alone_computes.py:" in words and "is missing here" in words
+    assert (
+        "mul by 0.5 at test_what_one_model_alone_computes.py:" in words
+        and "is missing here" in words
+    )
     words = summaries(compare(whole, halved))
-    assert "mul by 0.5 at test_what_one_model_alone_computes.py:" in words and "is applied here" in words
+    assert (
+        "mul by 0.5 at test_what_one_model_alone_computes.py:" in words
+        and "is applied here" in words
+    )

@@ -66,6 +66,9 @@ def test_what_other_inputs_alone_would_show_is_a_note_beside_what_these_show():
         assert found.without_small([one, large]) == left
         assert [note.kind for note in found.notes] == ["constant-precision"] * (2 - len(left))
         assert found.without_small([one]) == [one]
+    sites = {(small.reference, small.candidate)}
+    found = SortedMismatches(elsewhere=sites, here=sites)  # of two calls of a line one differs here
+    assert found.without_small([small, large]) == [small, large] and not found.notes
 
 
 def test_a_value_of_large_mean_less_its_mean_is_no_divergence():
