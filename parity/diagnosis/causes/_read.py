@@ -9,8 +9,11 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.view import LeafView
 from parity.errors import ReplayError
 from parity.tape import Array, Tape
+
+_LAYING = frozenset(("reshape", "transpose", "squeeze", "expand_dims", "cast"))
 
 
 def shown(case: Case, root: int, as_candidate: bool) -> dict[int, Array]:
@@ -76,3 +79,13 @@ def feature_orders(case: Case) -> Iterator[Array]:
                 if not any(np.array_equal(order, one) for one in found):
                     found.append(order)
     yield from found
+
+
+def is_its_own(tape: Tape, leaf: LeafView) -> bool:
+    """Whether what is read is more than a whole weight, laid out anew for its only reader."""
+    value = leaf.id
+    while (op := tape.producer(value)) is not None:
+        if op.word not in _LAYING or len(op.inputs) != 1:
+            return True
+        value = op.inputs[0]
+    return tape.values[value].size != leaf.array.size or len(tape.consumers[value]) > 1

@@ -20,7 +20,7 @@ from parity.diagnosis.causes._arrange import order_in_words
 from parity.diagnosis.causes._attested import part_of, times_added
 from parity.diagnosis.causes._bags import Bags, bag, unlike
 from parity.diagnosis.causes._limits import CHANGES_TRIED, LAYOUTS_TRIED, WEIGHTS_CHANGED
-from parity.diagnosis.causes._read import feature_orders
+from parity.diagnosis.causes._read import feature_orders, is_its_own
 from parity.diagnosis.causes._sides import CaseSide, sides
 from parity.diagnosis.causes._sources import named
 from parity.diagnosis.trial import Trial
@@ -63,10 +63,12 @@ class Change:
 def changes(case: Case) -> tuple[Change, ...]:
     """The fewest weights that, replaced by the candidate's, make the reference give its value."""
     orders_of_rows = list(feature_orders(case))
-    for reference, candidate in (
-        (_floating(case.reference.leaves), _floating(case.candidate.leaves)),
-        (read(case, False), read(case, True)),
-    ):
+    held = _floating(case.reference.leaves), _floating(case.candidate.leaves)
+    as_read = read(case, False), read(case, True)
+    tapes = case.reference.tape, case.candidate.tape
+    pairs = zip(tapes, as_read, strict=True)
+    own = any(is_its_own(tape, leaf) for tape, leaves in pairs for leaf in leaves)
+    for reference, candidate in (held, as_read) if own else (held,):
         sets = _combinations(reference, [*map(_once, candidate)], orders_of_rows)
         for tried in itertools.islice(sets, CHANGES_TRIED):
             if gives(case, with_changes(case, tried)):
