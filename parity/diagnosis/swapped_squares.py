@@ -55,8 +55,6 @@ def _where_it_was_swapped(scene: Scene, value: int) -> Pair | None:
         if pair is not None and pair.order.stable or value in scene.found.injected:
             return first
         if op is None or op.static:
-            if op is not None and pair is not None and _reads_as_it_lies(scene, op):
-                return pair
             break
         if pair is None or op.role != "move":
             before = _swapped_before(scene, op)
@@ -75,14 +73,13 @@ def _where_it_was_swapped(scene: Scene, value: int) -> Pair | None:
 def _reads_as_it_lies(scene: Scene, op: Op) -> bool:
     """Whether axes lie alike in all that an operation reads, so that it exchanges them itself.
 
-    As a difference of all pairs, b - a for a - b, or a softmax over the other axis of what is
-    symmetric: it is the other one's transpose. Of a product the axes are those of its factors, and
-    where it is read says more.
+    As a difference of all pairs, b - a for a - b: it is the other one's transpose. Of a product the
+    axes are those of its factors, and where it is read says more.
     """
     if op.word in PRODUCTS or op.role == "move":
         return False
     pairs, tape = scene.found.pairs, scene.candidate.tape
-    read = [one for one in op.inputs if tape.is_live(one) or op.static]
+    read = [one for one in op.inputs if tape.is_live(one)]
     return bool(read) and all(one in pairs and pairs[one].order.stable for one in read)
 
 
