@@ -36,7 +36,7 @@ INPUTS = 50  # of a right pair in a unit
 FAULTS = 100  # generated pairs in a unit
 SECONDS = 0.001  # of a budget that is spent before anything is explained
 FIRST_SEED = 200_000_000  # of the generated pairs; no other benchmark runs those from here on
-TASKS = 4  # after which a process is replaced: frameworks keep what they once compiled
+TASKS = 10  # after which a process is replaced: frameworks keep what they once compiled
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

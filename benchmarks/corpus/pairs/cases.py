@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -114,7 +115,7 @@ class Pair:
         bound = max(sensitivity(net, self.case.inputs, draws=5) for net in self.case.networks)
         return self.rounding <= 2**-20 * max(1.0, bound)
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """The greatest error of either model against its own description in float64."""
         return max(

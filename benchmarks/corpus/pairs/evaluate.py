@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .network import Network, Node, extent
 
@@ -94,48 +95,40 @@ def _weight(n: Node, name: str) -> np.ndarray:
     return n.weights[name].astype(np.float64) if name in n.weights else np.zeros(())
 
 
-def _patches(n: Node, x: np.ndarray, fill: float) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(row, column, patch (batch, channels, kh, kw)) for each place of a sliding window."""
+def _windows(n: Node, x: np.ndarray, fill: float) -> np.ndarray:
+    """What a sliding window sees at each place, (batch, channels, *places, kh, kw)."""
     stride, (top, bottom, left, right) = n.options["stride"], n.options["pad"]
     dilation = n.options.get("dilation", 1)
-    height, width = extent(n.options["window"], dilation)
     pads = ((0, 0), (0, 0), (top, bottom), (left, right))
     if n.options.get("border") == "reflect":
         x = np.pad(x, pads, mode="reflect")
     else:
         x = np.pad(x, pads, constant_values=1.0 if "border" in n.options else fill)
-    for i, j in np.ndindex(n.shape[1:]):
-        r, c = i * stride, j * stride
-        yield i, j, x[:, :, r : r + height : dilation, c : c + width : dilation]
+    windows = sliding_window_view(x, extent(n.options["window"], dilation), (2, 3))
+    windows = windows[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    rows, columns = n.shape[1:]
+    assert windows.shape[2] >= rows and windows.shape[3] >= columns, (n, windows.shape)
+    return windows[:, :, :rows, :columns]
 
 
 def _conv2d(n: Node, x: np.ndarray) -> np.ndarray:
-    y = np.empty((len(x), *n.shape))
-    kernel, bias = _weight(n, "kernel"), _weight(n, "bias")
     groups = n.options["groups"]
-    kernels = np.split(kernel, groups)
-    for i, j, patch in _patches(n, x, 0.0):
-        parts = zip(np.split(patch, groups, 1), kernels, strict=True)
-        results = [np.einsum("bchw,ochw->bo", part, k) for part, k in parts]
-        y[:, :, i, j] = np.concatenate(results, 1) + bias
-    return y
+    parts = zip(
+        np.split(_windows(n, x, 0.0), groups, 1),
+        np.split(_weight(n, "kernel"), groups),
+        strict=True,
+    )
+    results = [np.tensordot(part, kernel, ((1, 4, 5), (1, 2, 3))) for part, kernel in parts]
+    return np.moveaxis(np.concatenate(results, 3) + _weight(n, "bias"), 3, 1)
 
 
 def _maxpool(fill: float) -> Callable[[Node, np.ndarray], np.ndarray]:
-    def maxpool(n: Node, x: np.ndarray) -> np.ndarray:
-        y = np.empty((len(x), *n.shape))
-        for i, j, patch in _patches(n, x, fill):
-            y[:, :, i, j] = patch.max((2, 3))
-        return y
-
-    return maxpool
+    return lambda n, x: _windows(n, x, fill).max((4, 5))
 
 
 def _avgpool(n: Node, x: np.ndarray) -> np.ndarray:
-    y = np.empty((len(x), *n.shape))
-    for i, j, patch in _patches(n, x, 0.0 if n.options["counts_padding"] else np.nan):
-        y[:, :, i, j] = np.nanmean(patch, (2, 3))
-    return y
+    fill = 0.0 if n.options["counts_padding"] else np.nan
+    return np.nanmean(_windows(n, x, fill), (4, 5))
 
 
 Root = Callable[[np.ndarray, float], np.ndarray]
