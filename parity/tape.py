@@ -231,6 +231,7 @@ class Tape:
         base: Replay | None = None,
         after: Callable[[Op, Replay], None] | None = None,
         only: Collection[int] | None = None,
+        kept: Collection[int] | None = None,
     ) -> Replay:
         """Runs the tape again.
 
@@ -245,6 +246,8 @@ class Tape:
             after: called after each operation that ran, with the operation and the replay; it may
                 `Replay.replace` the operation's outputs.
             only: indices of the operations to run; default all.
+            kept: the values that are asked for afterwards; all others are let go of after their
+                last reader. Default all, and not with a `base`.
 
         Raises:
             ReplayError: an operation could not be run even as recorded.
@@ -252,6 +255,10 @@ class Tape:
         """
         replaced = replaced or {}
         run = base.branch() if base else Replay(self, precision, {})
+        if kept is not None:
+            # a weight that is only moved is made anew of what it was, whenever it is asked for
+            moves = (op for op in self.ops if op.static and op.role == "move")
+            kept = {*kept}.union(*(op.inputs for op in moves))
         dirty = set(replaced)
         for value_id, array in replaced.items():
             run.replace(value_id, array)
@@ -266,6 +273,9 @@ class Tape:
                 dirty.update(op.outputs)
                 if after:
                     after(op, run)
+                for value in {*op.inputs, *op.outputs} - kept if kept is not None else ():
+                    if not self.consumers[value] or self.consumers[value][-1] <= op.index:
+                        run.forget(value)
         return run
 
     def outputs_of(
@@ -276,16 +286,7 @@ class Tape:
         Args:
             precision, replaced: as for `replay`.
         """
-        # a weight that is only moved is made anew of what it was, whenever it is asked for
-        moved = (one for op in self.ops if op.static and op.role == "move" for one in op.inputs)
-        kept = {*self.outputs.values(), *moved}
-
-        def forget(op: Op, run: Replay) -> None:
-            for value in {*op.inputs, *op.outputs} - kept:
-                if not self.consumers[value] or self.consumers[value][-1] <= op.index:
-                    run.forget(value)
-
-        run = self.replay(precision, replaced, after=forget)
+        run = self.replay(precision, replaced, kept=self.outputs.values())
         return {name: run.array(value) for name, value in self.outputs.items()}
 
 

@@ -109,7 +109,9 @@ class Case:
 
     def _make(self, number: int) -> Trial | None:
         if not number:
-            return self.probe({root: self._bases[0].array(root) for root in self.roots})
+            given = {root: self._bases[0].array(root) for root in self.roots}
+            self._kept.append((0, given, self._bases[0]))  # which is the reference's run on these
+            return self.probe(given)
         if self._baked:
             return None
         random = np.random.default_rng(number)
@@ -238,9 +240,8 @@ class Case:
     def replays(
         self, given: Mapping[int, Array], precision: Precision = "float64"
     ) -> tuple[Replay, Replay]:
-        """Both regions run on a trial's `given`, in float64 or as recorded."""
-        run = self._replay
-        return run(0, given, precision=precision), run(1, given, precision=precision)
+        """Both regions run on a trial's `given`, in float64 or as recorded; none of it is kept."""
+        return self._run(0, given, NOTHING, precision), self._run(1, given, NOTHING, precision)
 
     def ends(self, reference: Replay, candidate: Replay) -> tuple[Array, Array]:
         """What both regions gave, in the reference's layout."""

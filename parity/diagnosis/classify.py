@@ -98,10 +98,11 @@ def _deterministic(
         return MismatchKind("host-read")
     if mismatch.residual <= mismatch.explained:
         # what the host made stays as it was, and says nothing on other inputs
-        detail = "" if baked or rounded else amplified(repaired, mismatch, outputs)
+        case = None if baked or rounded else case_of(repaired, mismatch, same_inputs=True)
+        detail = "" if case is None else amplified(case, outputs)
         if detail:
             return MismatchKind("divergence", detail, elsewhere=True)
-        other = other_parameters(repaired, mismatch)
+        other = other_parameters(repaired, mismatch, case)
         if other:
             return MismatchKind("parameter-differs", other)
         return MismatchKind("low-precision" if _reads_narrow(mismatch) else "constant-precision")

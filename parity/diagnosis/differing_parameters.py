@@ -44,16 +44,19 @@ class _Other:
         return f"{self.name} differs {amount}{where}: {a:.7g} and {b:.7g}"
 
 
-def other_parameters(repaired: Match, mismatch: Mismatch) -> str:
+def other_parameters(repaired: Match, mismatch: Mismatch, case: Case | None = None) -> str:
     """Which parameters or constants make two values differ and are no roundings; "" if none.
 
     A parameter is reported if the candidate, given the reference's in its place, gives the
     reference's value: where a norm is folded into a weight, it does not.
+
+    Args:
+        case: of the mismatch, where there is one already.
     """
     found = [other for leaf in mismatch.leaves if (other := _other(repaired, leaf)) is not None]
     if not any(other.far for other in found):
         return ""
-    case = case_of(repaired, mismatch)
+    case = case or case_of(repaired, mismatch)
     if case is None or not _makes_up(case, {other.leaf: other.reference for other in found}):
         return ""
     stated = "; ".join(other.stated for other in found if other.far)

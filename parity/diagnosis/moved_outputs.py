@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import typed
 from parity.errors import ParityError
 from parity.matching.match import Match
-from parity.numerics.rounding_noise import lost_in_kernels, moved_by_rounding, moved_in_float64
+from parity.numerics.rounding_noise import lost_in_kernels, moved_in_float64, moves
 from parity.tape import Array, Op, Tape
 
 
@@ -26,35 +25,47 @@ def moved_outputs(
     Args:
         computed: see `moved_by_rounding`.
     """
-    found = _of_both(matched, pair, partial(moved_by_rounding, computed=computed))
-    if found is None or found[1] is None or found[0].shape != found[1].shape:
+    found = None
+    try:
+        for both in moving_outputs(matched, pair, computed):
+            found = both
+    except ParityError:
         return None
-    return found[0], found[1]
+    return found
+
+
+def moving_outputs(
+    matched: Match, pair: OutputPair, computed: Callable[[Tape, Op], bool] | None = None
+) -> Iterator[tuple[Array, Array]]:
+    """The same after each replay, as far as elements have moved by then; see `moves`.
+
+    Nothing where one output alone is complex.
+
+    Raises:
+        ParityError: a replay fails on moved values.
+    """
+    sides = zip(matched.tapes, pair.values, given_as_ran(matched), strict=True)
+    runs = [moves(tape, [end], given, computed) for tape, end, given in sides]
+    for reference, candidate in zip(*runs, strict=True):
+        laid_out = in_reference_layout(matched, pair, candidate[pair.candidate])
+        if laid_out is None or laid_out.shape != reference[pair.reference].shape:
+            return
+        yield reference[pair.reference], laid_out
 
 
 def lost_in_outputs(matched: Match, pair: OutputPair, shape: tuple[int, ...]) -> Array | float:
     """How far elements of an output move by what frameworks' kernels lose, in either model."""
-    found = _of_both(matched, pair, lost_in_kernels)
-    if found is None:
-        return 0.0
-    reference, candidate = found
-    if candidate is not None and candidate.shape == reference.shape:
-        return np.maximum(reference, candidate)
-    return reference if reference.shape == shape else 0.0
-
-
-def _of_both(
-    matched: Match,
-    pair: OutputPair,
-    measure: Callable[[Tape, list[int], Mapping[int, Array]], dict[int, Array]],
-) -> tuple[Array, Array | None] | None:
-    """What is measured of both outputs, as the models ran; None where a replay fails."""
     sides = zip(matched.tapes, pair.values, given_as_ran(matched), strict=True)
     try:
-        reference, candidate = (measure(tape, [end], given)[end] for tape, end, given in sides)
-    except ParityError:
-        return None
-    return reference, in_reference_layout(matched, pair, candidate)
+        reference, candidate = (
+            lost_in_kernels(tape, [end], given)[end] for tape, end, given in sides
+        )
+    except ParityError:  # moved values are outside what an operation takes
+        return 0.0
+    laid_out = in_reference_layout(matched, pair, candidate)
+    if laid_out is not None and laid_out.shape == reference.shape:
+        return np.maximum(reference, laid_out)
+    return reference if reference.shape == shape else 0.0
 
 
 def given_as_ran(matched: Match) -> tuple[Mapping[int, Array], Mapping[int, Array]]:

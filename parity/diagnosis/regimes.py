@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs
+from parity.diagnosis.moved_outputs import lost_in_outputs, moved_outputs, moving_outputs
 from parity.diagnosis.outputs import laid_out
 from parity.diagnosis.region import OutputPair
 from parity.diagnosis.replay_check import Outputs, PlainRuns, as_they_ran, nudged_run, typed
@@ -130,12 +130,17 @@ def _of_float32(
         first, second = (rounding(*both) for both in zip(runs, wide, strict=True))
         errors = first, second
         yield _in_float32(errors, runs, is_wide)
-    units = moved_outputs(matched, pair, rounds)
-    if units is None:
-        units = _moved(matched, pair, plain, runs, None)
-    elif errors is not None:
-        units = np.maximum(units[0], errors[0]), np.maximum(units[1], errors[1])
-    yield _in_float32(units, runs, is_wide)
+    moved = False
+    try:
+        for units in moving_outputs(matched, pair, rounds):
+            moved = True
+            if errors is not None:
+                units = np.maximum(units[0], errors[0]), np.maximum(units[1], errors[1])
+            yield _in_float32(units, runs, is_wide)
+    except ParityError:  # moved values are outside what an operation takes
+        moved = False
+    if not moved:
+        yield _in_float32(_moved(matched, pair, plain, runs, None), runs, is_wide)
     yield limits.STEPS_MOVED * lost_in_outputs(matched, pair, runs[0].shape)
 
 

@@ -13,12 +13,11 @@ from functools import partial
 import numpy as np
 
 from parity.diagnosis import limits
-from parity.diagnosis.case import Case, case_of
+from parity.diagnosis.case import Case
 from parity.diagnosis.enlarged_regions import enclosures
 from parity.diagnosis.outputs import in_reference_layout
-from parity.diagnosis.region import Mismatch, OutputPair
+from parity.diagnosis.region import OutputPair
 from parity.errors import ReplayError
-from parity.matching.match import Match
 from parity.numerics.difference import residual
 from parity.numerics.precision_scaling import is_rounding
 from parity.numerics.rounding import explained_by_constants
@@ -34,19 +33,16 @@ _VARIATIONS: Mapping[str, Callable[[float, Array], Array]] = {
 }
 
 
-def amplified(repaired: Match, mismatch: Mismatch, outputs: Sequence[OutputPair]) -> str:
+def amplified(case: Case, outputs: Sequence[OutputPair]) -> str:
     """On which inputs a difference outgrows what rounding explains; "" if on none.
 
     Args:
+        case: its regions read the same values, which are changed alike.
         outputs: of the models. What the difference grows to has to reach one of them.
 
-    Says nothing where the inputs of the two regions cannot be changed alike, or where on the same
-    inputs the two models reconverge soon after: the values that end the regions then only look
-    alike, as x / 6 + 0.5 and its clipped value do on small inputs.
+    Says nothing where on the same inputs the two models reconverge soon after: the values that end
+    the regions then only look alike, as x / 6 + 0.5 and its clipped value do on small inputs.
     """
-    case = case_of(repaired, mismatch, same_inputs=True)
-    if case is None:
-        return ""
     found = _grows(case, outputs)
     if not found:
         return ""

@@ -152,7 +152,7 @@ def _local_errors(repaired: Match, values: Collection[int]) -> dict[int, float]:
                     with np.errstate(over="ignore"):  # float16 may not hold it
                         run.replace(value, reference.astype(candidate.dtype, copy=False))
 
-    tapes[1].replay(after=after)
+    tapes[1].replay(after=after, kept=())
     return found
 
 

@@ -43,9 +43,10 @@ def masks_are_constant(tape: Tape, value: int, given: Mapping[int, Array]) -> bo
     Args:
         given: what replaces values of the tape, its inputs among them, in float64.
     """
-    before = tape.replay("float64", dict(given)).array(value)
+    before = tape.replay("float64", dict(given), kept=[value]).array(value)
     for share in limits.MASK_SHARES:
-        after = tape.replay("float64", {**given, **_moved_inputs(tape, given, share)}).array(value)
+        moved = {**given, **_moved_inputs(tape, given, share)}
+        after = tape.replay("float64", moved, kept=[value]).array(value)
         if after.shape == before.shape:
             with np.errstate(all="ignore"):
                 least = limits.MASK_CONSTANT * share / limits.MASK_SHARES[0] * np.abs(before)
@@ -79,14 +80,26 @@ def moved_by_rounding(
             arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation",
             1993).
     """
-    given = given or {}
-    base = tape.replay(None, given)
-    found = {value: np.zeros(in_reals(base.array(value)).shape) for value in values}
-    turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS)]
-    for again in _moved_runs(tape, given, None, turns):
-        for value, largest in found.items():
-            np.fmax(largest, _step(base.array(value), again.array(value)), out=largest)
+    *_, found = moves(tape, values, given, computed)
     return found
+
+
+def moves(
+    tape: Tape,
+    values: Collection[int],
+    given: Mapping[int, Array] | None = None,
+    computed: Callable[[Tape, Op], bool] | None = None,
+) -> Iterator[dict[int, Array]]:
+    """The same after each of these replays, as far as elements have moved by then."""
+    given = given or {}
+    run = tape.replay(None, given, kept=values)
+    base = {value: run.array(value) for value in values}
+    found = {value: np.zeros(in_reals(array).shape) for value, array in base.items()}
+    turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS)]
+    for again in _moved_runs(tape, values, given, None, turns):
+        for value, largest in found.items():
+            np.fmax(largest, _step(base[value], again.array(value)), out=largest)
+        yield found
 
 
 def moved_as_long(
@@ -100,10 +113,10 @@ def moved_as_long(
 
     Nothing is known, and 0 given, where rounding makes it another length in all of the replays.
     """
-    base = in_reals(tape.replay(precision, given).array(value))
+    base = in_reals(tape.replay(precision, given, kept=[value]).array(value))
     found = np.zeros(shape)
     turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS) for computed in (None, rounds)]
-    for run in _moved_runs(tape, given, precision, turns):
+    for run in _moved_runs(tape, [value], given, precision, turns):
         again = in_reals(run.array(value))
         if again.shape == base.shape == shape:
             np.fmax(found, _step(base, again), out=found)
@@ -112,11 +125,12 @@ def moved_as_long(
 
 def _moved_runs(
     tape: Tape,
+    values: Collection[int],
     given: Mapping[int, Array],
     precision: Precision,
     turns: Iterable[tuple[int, Callable[[Tape, Op], bool] | None]],
 ) -> Iterator[Replay]:
-    """Replays in each of which leaves move, and what operations compute that the turn names."""
+    """Replays for `values` in which leaves move, and what operations compute that a turn names."""
     leaves = [one for one in tape.values if tape.producer(one.id) is None]
     recorded = {one.id: tape.recorded_array(one.id) for one in leaves}
     random = np.random.default_rng(0)
@@ -128,7 +142,7 @@ def _moved_runs(
             if recorded[one.id].dtype.kind == "f"
         }
         after = None if computed is None else partial(_move_results, computed, steps)
-        yield tape.replay(precision, {**moved, **given}, after=after)
+        yield tape.replay(precision, {**moved, **given}, after=after, kept=values)
 
 
 def lost_in_kernels(
@@ -155,7 +169,7 @@ def lost_in_kernels(
             step = errors[value] * random.choice([-1, 1], array.shape)
             run.replace(value, (array + step).astype(array.dtype))
 
-    runs = [tape.replay(None, given, after=lose) for _ in range(limits.NOISE_DRAWS)]
+    runs = [tape.replay(None, given, after=lose, kept=values) for _ in range(limits.NOISE_DRAWS)]
     return {value: _largest_step(value, base, runs) for value in values}
 
 
@@ -237,8 +251,10 @@ def moved_in_float64(
                 run.replace(value, array * (1 + step) + step * _inside(op, run))
 
     random = np.random.default_rng(0)
-    base = tape.replay("float64", given)
-    runs = [tape.replay("float64", given, after=move) for _ in range(limits.NOISE_DRAWS)]
+    base = tape.replay("float64", given, kept=values)
+    runs = [
+        tape.replay("float64", given, after=move, kept=values) for _ in range(limits.NOISE_DRAWS)
+    ]
     return [_largest_step(value, base, runs) for value in values]
 
 

@@ -424,7 +424,7 @@ def test_once_it_is_found_nothing_more_is_measured(
     def measured(*_: object, **__: object) -> None:
         raise AssertionError("nothing more is to be measured")
 
-    monkeypatch.setattr("parity.diagnosis.moved_outputs.moved_by_rounding", measured)
+    monkeypatch.setattr("parity.diagnosis.moved_outputs.moves", measured)
     monkeypatch.setattr("parity.diagnosis.verdict.low_precision_notes", measured)
     report = parity.compare(in_torch(drawn(1)), candidate(drawn(2)), inputs=INPUTS)
     assert [one.cause.kind for one in report.divergences] == ["weights-not-shared"]
