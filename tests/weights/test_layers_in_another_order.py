@@ -7,11 +7,13 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 import torch
 from keras import layers
 from torch.nn import functional as F
 
 import parity
+from parity.weights import pairing
 from parity.weights.unlike_kernels import exchanged_where_unlike
 
 X = np.random.default_rng(4).standard_normal((3, 3, 8, 8)).astype("f")
@@ -47,7 +49,8 @@ def in_keras() -> Any:
     return keras.Model(x, layers.Conv2D(2, 1)(layers.Concatenate()([second, first])))
 
 
-def test_layers_that_stand_the_other_way_round() -> None:
+def moved() -> Any:
+    """The weights moved, each to the layer that computes the same."""
     models = (
         parity.wrap(Fused(), inputs=X, input_layout="NCHW"),
         parity.wrap(in_keras(), inputs=X.transpose(0, 2, 3, 1), input_layout="NHWC"),
@@ -57,6 +60,27 @@ def test_layers_that_stand_the_other_way_round() -> None:
     pairs = {one["target"][0]: one["source"] for one in found.pairing.to_map()["pairs"]}
     assert pairs["of_fine/kernel"] == ["widths.0.weight"]
     assert pairs["of_coarse/bias"] == ["widths.1.bias"]
+    return found
+
+
+def test_layers_that_stand_the_other_way_round() -> None:
+    assert not moved().pairing.notes
+
+
+def test_layers_that_are_paired_crosswise_are_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the programs are aligned, and without a search that runs both models."""
+
+    def crossed(align: Any) -> Any:
+        def aligned(source: Any, target: Any) -> dict[int, int]:
+            steps = align(source, target)
+            first, second = (a for a in steps if source.steps[a].kind == "dense")
+            return {**steps, first: steps[second], second: steps[first]}
+
+        return aligned
+
+    for name in ("align", "align_by_products"):
+        monkeypatch.setattr(pairing, name, crossed(getattr(pairing, name)))
+    assert not moved().pairing.notes  # the search would leave one
 
 
 def steps_of(*shapes: tuple[int, ...]) -> Any:
