@@ -1,14 +1,19 @@
-"""The verdict alone, on very many comparisons: right pairs, and generated ones with a fault.
+"""The verdict alone, on very many comparisons: right pairs, and pairs with a fault.
 
-    python -m benchmarks.verdict.many FOLDER --clean 100000 --mutated 100000 --jobs 2
+    python -m benchmarks.verdict.many FOLDER --clean 100000 --mutated 120000 --jobs 2
+    python -m benchmarks.verdict.many FOLDER --generated 10000
     python -m benchmarks.verdict.many FOLDER --shard 3/8 ...    # on the third of eight machines
     python -m benchmarks.verdict.many FOLDER --tables           # of what is in FOLDER so far
 
-The work comes in units, each a right pair on fifty inputs or a hundred generated faults. A unit
-that is done is a line in FOLDER, with its commit; a run that is started again does what is missing.
-Where parity passes a fault, or reports a right pair, the line has the seed or the input that
-repeats it. Explanations take most of the time and decide no verdict: a fault is compared without
-them, and once more with the usual budget where that is not enough to call it `diverged`.
+`--clean` are pairs of a catalogue on new inputs, `--mutated` random programs with one mutation
+whose effect is measured in NumPy (`benchmarks.attacks.mutations`; one of seven changes an output by
+less than is judged), `--generated` networks with one fault of a kind (`benchmarks.pairs`).
+
+The work comes in units, each a right pair on fifty inputs or a hundred seeds. A unit that is done
+is a line in FOLDER, with its commit; a run that is started again does what is missing. Where parity
+passes a fault, or reports a right pair, the line has the seed or the input that repeats it.
+Explanations take most of the time and decide no verdict: a fault is compared without them, and once
+more with the usual budget where that is not enough to call it `diverged`.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +39,9 @@ from parity.history.run import commit
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's; it must be set before torch is imported
 
 INPUTS = 50  # of a right pair in a unit
-FAULTS = 100  # generated pairs in a unit
+FAULTS = 100  # seeds in a unit
 SECONDS = 0.001  # of a budget that is spent before anything is explained
-FIRST_SEED = 200_000_000  # of the generated pairs; no other benchmark runs those from here on
+FIRST_SEED = 200_000_000  # of pairs with a fault; no other benchmark runs those from here on
 TASKS = 10  # after which a process is replaced: frameworks keep what they once compiled
 
 
@@ -47,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clean", type=int, default=0, help="comparisons of right pairs")
-    parser.add_argument("--mutated", type=int, default=0, help="comparisons of generated faults")
+    parser.add_argument("--mutated", type=int, default=0, help="seeds of mutated programs")
+    parser.add_argument("--generated", type=int, default=0, help="seeds of networks with a fault")
     parser.add_argument("--shard", default="1/1", help="which of how many parts, as 3/8")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--tables", action="store_true", help="print what is there, run nothing")
@@ -57,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--shard takes a part from 1 on, and how many there are: 3/8")
     options.folder.mkdir(parents=True, exist_ok=True)
     if not options.tables:
-        units = [*clean_units(options.clean), *mutated_units(options.mutated)]
+        units = clean_units(options.clean)
+        units += [one for kind in FAULTY for one in faulty_units(kind, getattr(options, kind))]
         _run(options.folder / f"{part}-of-{parts}.jsonl", units[part - 1 :: parts], options)
     print("\n".join(tables(finished(options.folder))))
     return 0
@@ -74,8 +82,8 @@ def clean_units(comparisons: int) -> list[tuple[str, str, int]]:
     return [("clean", name, at * INPUTS) for at in range(rounds) for name in names]
 
 
-def mutated_units(comparisons: int) -> list[tuple[str, str, int]]:
-    return [("mutated", "", at * FAULTS) for at in range(-(-comparisons // FAULTS))]
+def faulty_units(kind: str, seeds: int) -> list[tuple[str, str, int]]:
+    return [(kind, "", at * FAULTS) for at in range(-(-seeds // FAULTS))]
 
 
 def _run(path: Path, units: Sequence[tuple[str, str, int]], options: Any) -> None:
@@ -111,9 +119,8 @@ def work(unit: tuple[str, str, int]) -> dict[str, Any]:
     """What was said of each comparison of a unit, counted, and which are to be looked at."""
     jobs.quieten()
     kind, name, start = unit
-    results = list(_clean(name, start) if kind == "clean" else _mutated(start))
-    wanted = "parity" if kind == "clean" else "diverged"
-    fine = {wanted, "below rounding", "not built"}
+    results = list(FAULTY[kind](start) if kind in FAULTY else _clean(name, start))
+    fine = {"diverged" if kind in FAULTY else "parity", *_LEFT_OUT}
     return {
         "unit": list(unit),
         "said": dict(Counter(verdict for _, verdict, _ in results)),
@@ -140,23 +147,43 @@ def _clean(name: str, start: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _mutated(start: int) -> Iterator[tuple[str, str, str]]:
+    from benchmarks.attacks.mutations.judge import pair, report, truth
+
+    for seed in range(FIRST_SEED + start, FIRST_SEED + start + FAULTS):
+        named = f"benchmarks.attacks --show --seed {seed}"
+        given = pair(seed)
+        found = "broken" if given is None else truth(given)[0]
+        if given is None or found.startswith("broken"):
+            yield named, "not built", ""
+        elif found != "fault":
+            yield named, "below rounding", ""
+        else:
+            wrong = partial(report, given, given.mutation.program)
+            yield named, *_verdict_first(wrong)
+
+
+def _generated(start: int) -> Iterator[tuple[str, str, str]]:
     from benchmarks.corpus.pairs.cases import built, case_of_seed, compare
     from benchmarks.corpus.pairs.faults import FAULTS as kinds
 
     for number in range(start, start + FAULTS):
         seed = FIRST_SEED + number
         case = case_of_seed(seed, list(kinds)[number % len(kinds)])
-        named = f"--case {seed} --kind {case.fault.kind}" if case.fault else f"--case {seed}"
+        named = f"benchmarks.pairs --case {seed}"
+        named += f" --kind {case.fault.kind}" if case.fault else ""
         try:
             with built(case) as pair:
                 if case.fault is None or not pair.faithful:
                     yield named, "not built", ""
                     continue
                 below = case.effect <= pair.rounding
-                verdict, first = _verdict_first(lambda pair=pair: compare(pair))
+                verdict, first = _verdict_first(partial(compare, pair))
                 yield named, "below rounding" if below and verdict == "parity" else verdict, first
         except Exception as error:  # no pair to judge
             yield named, "not built", f"{type(error).__name__}: {error}".split("\n")[0]
+
+
+FAULTY = {"mutated": _mutated, "generated": _generated}
 
 
 def _verdict_first(compare: Callable[[], Any]) -> tuple[str, str]:
@@ -181,13 +208,18 @@ def tables(units: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What was said, in Markdown: of right pairs, of faults, and what is to be looked at."""
     commits = Counter(one["commit"] for one in units)
     yield "Units by commit: " + ", ".join(f"{n} at {name}" for name, n in commits.items()) + "."
-    for kind, title in (("clean", "Right pairs"), ("mutated", "Generated faults")):
+    for kind, title in _TITLES.items():
         of = [one for one in units if one["unit"][0] == kind]
         if of:
             yield from _table(kind, title, of)
 
 
 _LEFT_OUT = ("below rounding", "not built")
+_TITLES = {
+    "clean": "Right pairs",
+    "mutated": "Mutated programs",
+    "generated": "Generated networks with a fault",
+}
 
 
 def _table(kind: str, title: str, units: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -210,14 +242,14 @@ def _table(kind: str, title: str, units: Sequence[dict[str, Any]]) -> Iterator[s
         least, most = wilson(count, total) if total else (0.0, 1.0)
         share = count / total if total else 0.0
         yield f"| {verdict} | {count} of {total} | {share:.3%} | {least:.3%} to {most:.3%} |"
-    if kind == "mutated":
+    if kind in FAULTY:
         yield ""
         yield (
-            f"Not counted: {left_out['below rounding']} whose fault changes the outputs by less "
-            f"than rounding and that pass, {left_out['not built']} that the generator got wrong."
+            f"Not counted: {left_out['below rounding']} whose fault changes the outputs by no more "
+            f"than rounding may, {left_out['not built']} that the generator got wrong."
         )
     others = [one for unit in units for one in unit["others"]]
-    wrong = {"clean": ("diverged", "error"), "mutated": ("parity", "error")}[kind]
+    wrong = ("parity" if kind in FAULTY else "diverged", "error")
     looked_at = [one for one in others if one[1] in wrong]
     if looked_at:
         yield from ("", "To be looked at:", "")

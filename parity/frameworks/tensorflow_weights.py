@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from parity.frameworks.protocol import WeightRules
 from parity.frameworks.tensorflow_replay import from_numpy, to_numpy
+from parity.keeping import once
 from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array
@@ -91,7 +92,8 @@ def holdings(obj: Any) -> Holdings:
     if isinstance(obj, kinds):
         walk.visit("", obj)
     else:
-        for name, thing in discover(obj, lambda item: isinstance(item, kinds)).items():
+        find = partial(discover, obj, lambda item: isinstance(item, kinds))
+        for name, thing in once(obj, "tensorflow", find).items():
             walk.visit(name.replace(".", "/"), thing)
         listed = getattr(obj, "variables", None)  # of a restored object, a graph function
         for variable in listed if isinstance(listed, (tuple, list)) else ():

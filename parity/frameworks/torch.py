@@ -40,6 +40,7 @@ from parity.frameworks.torch_weights import (
     is_layer,
     modules_of,
     parameters,
+    roots_of,
 )
 from parity.frameworks.torch_weights import tensors as tensors
 from parity.inputs.binding import bound
@@ -48,7 +49,7 @@ from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
 from parity.outputs.tensors import DENSE, ITSELF, Items
 from parity.patching import patched
-from parity.recorder import Recorder, discover
+from parity.recorder import Recorder
 from parity.tape import Array, Tape
 
 if TYPE_CHECKING:
@@ -210,8 +211,7 @@ def _set_up(model: Model, as_called: bool = False) -> Iterator[None]:
     if not as_called and "torch._dynamo" in sys.modules:
         eager = torch.compiler.set_stance("force_eager")
     with left_as_it_was(model.obj), eager:
-        roots = [model.obj] if is_layer(model.obj) else discover(model.obj, is_layer).values()
-        for root in roots:
+        for root in roots_of(model.obj):
             with contextlib.suppress(NotImplementedError):  # an exported graph has but one
                 root.train(model.mode == "train")  # a module's own may keep a norm frozen
         yield

@@ -11,6 +11,7 @@ import torch
 
 from parity.frameworks.protocol import WeightRules
 from parity.frameworks.torch_replay import from_numpy, name_of, to_numpy
+from parity.keeping import once
 from parity.outputs.tensors import offers
 from parity.recorder import discover
 from parity.tape import Array, LeafKind
@@ -28,9 +29,21 @@ def modules_of(obj: Any) -> dict[str, torch.nn.Module]:
         return dict(obj.named_modules())
     return {
         f"{held}.{path}" if path else held: module
-        for held, root in discover(obj, is_layer).items()
+        for held, root in _held(obj).items()
+        if is_layer(root)
         for path, module in root.named_modules()
     }
+
+
+def roots_of(obj: Any) -> list[torch.nn.Module]:
+    """The module that a model is, or those that a function or object holds, and not in another."""
+    return [obj] if is_layer(obj) else [one for one in _held(obj).values() if is_layer(one)]
+
+
+def _held(obj: object) -> dict[str, Any]:
+    """The modules, and the dicts of weights, that a function or object holds, by name."""
+    find = partial(discover, obj, lambda one: is_layer(one) or is_weights(one))
+    return once(obj, "torch", find)  # type: ignore[no-any-return]
 
 
 class Held(NamedTuple):
@@ -64,7 +77,7 @@ def held_in_dicts(obj: object) -> dict[int, Held]:
     found: dict[int, Held] = {}
     if is_layer(obj):
         return found
-    for name, held in discover(obj, lambda one: is_layer(one) or is_weights(one)).items():
+    for name, held in _held(obj).items():
         for path, tensor in _flat(held, name) if isinstance(held, Mapping) else ():
             kind: LeafKind = "parameter"
             found.setdefault(id(tensor), Held(kind, [], tensor, None)).names.append(path)

@@ -149,6 +149,8 @@ def left_as_it_was(model: object) -> Iterator[None]:
         comparison = _now.get()
         if comparison is not None and built:
             comparison.kept.pop(id(model), None)  # it holds more now
+            found = comparison.found.items()
+            comparison.found = {key: one for key, one in found if key[0] != id(model)}
             once(model, _BUILT, lambda: True)
 
 

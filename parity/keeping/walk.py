@@ -253,8 +253,7 @@ class _Walk:
         self._later(at, _defaults(function).items(), ".{}", anew=True)
         self._structure(at, cast(Ways, of_container(vars(function))), ".{}")
         if is_users(function.__code__) and (at.depth <= _GLOBALS or is_users_function(function)):
-            names = tuple(dict.fromkeys(_names(function.__code__)))
-            self._globals(at, function.__globals__, names)
+            self._globals(at, function.__globals__, _names(function.__code__))
 
     def _globals(self, at: _Found, places: dict[str, Any], names: tuple[str, ...]) -> None:
         """What code reads or sets of a module, and of the user's modules that it reaches there.
@@ -314,12 +313,14 @@ def _package(made: type | FunctionType) -> str:
     return str(made.__module__).partition(".")[0]
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """The globals that code reads or sets, and functions that are defined in it."""
-    yield from (name for name in code.co_names if not name.startswith("__"))
+@functools.lru_cache(maxsize=4096)
+def _names(code: CodeType) -> tuple[str, ...]:
+    """The globals that code reads or sets, and functions that are defined in it, each once."""
+    names = dict.fromkeys(name for name in code.co_names if not name.startswith("__"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            names.update(dict.fromkeys(_names(constant)))
+    return tuple(names)
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:

@@ -11,28 +11,50 @@ from parity import budget
 
 
 @pytest.fixture
-def one_generated_pair(monkeypatch):
+def one_seed(monkeypatch):
     monkeypatch.setattr(many, "FAULTS", 1)
 
 
-def test_a_unit_says_what_was_said_of_its_comparisons(one_generated_pair):
-    found = many.work(("mutated", "", 0))
+@pytest.mark.parametrize("kind", many.FAULTY)
+def test_a_unit_says_what_was_said_of_its_comparisons(kind, one_seed):
+    found = many.work((kind, "", 0))
 
-    assert found["unit"] == ["mutated", "", 0]
+    assert found["unit"] == [kind, "", 0]
     assert found["said"] == {"diverged": 1}
     assert found["others"] == []
 
 
-def test_a_fault_that_passes_is_listed_with_its_seed(one_generated_pair, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("mutated", f"benchmarks.attacks --show --seed {many.FIRST_SEED}"),
+        ("generated", f"benchmarks.pairs --case {many.FIRST_SEED} --kind "),
+    ],
+)
+def test_a_fault_that_passes_is_listed_with_its_seed(kind, named, one_seed, monkeypatch):
+    monkeypatch.setattr(many, "_verdict", lambda compare: ("parity", "nothing"))
+
+    found = many.work((kind, "", 0))
+
+    ((case, verdict, _),) = found["others"]
+    assert verdict == "parity"
+    assert case.startswith(named)
+    text = "\n".join(many.tables([{**found, "commit": "0" * 8}]))
+    assert f"- {case}: parity" in text
+
+
+def test_a_mutation_that_changes_no_more_than_rounding_is_not_compared(one_seed, monkeypatch):
+    from benchmarks.attacks.mutations import judge
+
+    monkeypatch.setattr(judge, "truth", lambda given: ("between", 5.0))
     monkeypatch.setattr(many, "_verdict", lambda compare: ("parity", "nothing"))
 
     found = many.work(("mutated", "", 0))
 
-    ((case, verdict, _),) = found["others"]
-    assert verdict == "parity"
-    assert case.startswith(f"--case {many.FIRST_SEED} --kind ")
+    assert found["said"] == {"below rounding": 1}
+    assert found["others"] == []
     text = "\n".join(many.tables([{**found, "commit": "0" * 8}]))
-    assert f"- {case}: parity" in text
+    assert "0 comparisons" in text and "Not counted: 1 " in text
 
 
 def test_what_a_small_budget_leaves_open_is_compared_with_the_usual_one(monkeypatch):
@@ -57,7 +79,7 @@ def test_only_what_is_missing_runs_and_a_cut_off_line_is_missing(tmp_path):
 
 
 def test_shards_share_the_work_without_overlap():
-    units = many.mutated_units(1000)
+    units = many.faulty_units("mutated", 1000)
     shards = [units[part::3] for part in range(3)]
 
     assert sorted(sum(shards, [])) == sorted(units)
