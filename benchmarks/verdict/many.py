@@ -3,7 +3,7 @@
     python -m benchmarks.verdict.many FOLDER --clean 100000 --mutated 120000 --jobs 2
     python -m benchmarks.verdict.many FOLDER --generated 10000
     python -m benchmarks.verdict.many FOLDER --shard 3/8 ...    # on the third of eight machines
-    python -m benchmarks.verdict.many FOLDER --tables           # of what is in FOLDER so far
+    python -m benchmarks.verdict.many FOLDER --tables [--write FILE]  # of what is in FOLDER so far
 
 `--clean` are pairs of a catalogue on new inputs, `--mutated` random programs with one mutation
 whose effect is measured in NumPy (`benchmarks.attacks.mutations`; one of seven changes an output by
@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import cell
+from benchmarks.pages import cell, printed_by
 from benchmarks.pairs import wilson
 from benchmarks.verdict import jobs
 from parity import budget
@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shard", default="1/1", help="which of how many parts, as 3/8")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--tables", action="store_true", help="print what is there, run nothing")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables here as well")
     options = parser.parse_args(arguments)
     part, parts = (int(number) for number in options.shard.split("/"))
     if not 1 <= part <= parts:
@@ -67,7 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         units = clean_units(options.clean)
         units += [one for kind in FAULTY for one in faulty_units(kind, getattr(options, kind))]
         _run(options.folder / f"{part}-of-{parts}.jsonl", units[part - 1 :: parts], options)
-    print("\n".join(tables(finished(options.folder))))
+    text = "\n".join(tables(finished(options.folder)))
+    print(text)
+    if options.write:
+        command = f"python -m benchmarks.verdict.many {options.folder} --tables"
+        page = ("# The verdict, on very many comparisons", f"{printed_by(command)}.", text)
+        options.write.write_text("\n\n".join(page) + "\n")
     return 0
 
 
@@ -158,8 +164,8 @@ def _mutated(start: int) -> Iterator[tuple[str, str, str]]:
         elif found != "fault":
             yield named, "below rounding", ""
         else:
-            wrong = partial(report, given, given.mutation.program)
-            yield named, *_verdict_first(wrong)
+            compare = partial(report, given, given.mutation.program)
+            yield named, *_verdict_first(compare)
 
 
 def _generated(start: int) -> Iterator[tuple[str, str, str]]:

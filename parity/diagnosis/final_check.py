@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from parity.diagnosis import limits
+from parity.diagnosis.divergences import sites_of
 from parity.diagnosis.moved_outputs import lost_in_float64, moved_outputs
 from parity.diagnosis.outputs import in_reference_layout
 from parity.diagnosis.region import Mismatch, OutputPair, reference_values
@@ -35,23 +36,47 @@ def agree_as_a_whole(matched: Match, outputs: Sequence[OutputPair]) -> float | N
     return largest if largest <= SAME else None
 
 
-def repairs_harm(divergences: Sequence[Divergence]) -> float | None:
+def repairs_harm(
+    matched: Match,
+    outputs: Sequence[OutputPair],
+    divergences: Sequence[Divergence],
+    mismatches: Sequence[Mismatch],
+) -> float | None:
     """How far outputs differ that agree to float32 rounding, and that no repair brings nearer.
 
     Values of two functions that are nearly one on these inputs may be taken for each other. Each is
-    then 'repaired' to the other, and the models, which agreed, no longer do.
+    then 'repaired' to the other, and the models, which agreed, no longer do. An output behind such
+    a value differs once that is repaired, and its own repair puts right no more than that.
+
+    Args:
+        mismatches: where the divergences are.
 
     Returns:
         The residual of the outputs, nothing substituted; None where they differ by more, where some
         repair brings them much nearer, or none makes them differ clearly.
     """
-    before = [one.output_before for one in divergences if one.output_before is not None]
-    after = [one.output_after for one in divergences if one.output_after is not None]
-    if not len(before) == len(after) == len(divergences) > 0:
+    effects = [
+        (one, one.output_before, one.output_after)
+        for one in divergences
+        if one.output_before is not None and one.output_after is not None
+    ]
+    if not len(effects) == len(divergences) > 0:
         return None
-    largest = max(before)
-    nearer = any(b < limits.HELPED_BELOW_A_UNIT * a for a, b in zip(before, after, strict=True))
-    harmed = any(b > limits.HARMED * a for a, b in zip(before, after, strict=True))
+    tape = matched.side.tape
+    ends = {tape.before_moves(pair.candidate) for pair in outputs}
+    at_outputs = [
+        sites_of(one)
+        for one in mismatches
+        if one.values is not None and tape.before_moves(one.values[1]) in ends
+    ]
+    nearer = any(
+        after < limits.HELPED_BELOW_A_UNIT * before
+        for one, before, after in effects
+        if (one.reference, one.candidate) not in at_outputs
+        or not one.residual > limits.HARMED * before
+    )
+    largest = max(before for _, before, _ in effects)
+    harmed = any(after > limits.HARMED * before for _, before, after in effects)
     return largest if largest <= UNITS["float32"] and harmed and not nearer else None
 
 

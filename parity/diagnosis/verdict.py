@@ -131,7 +131,7 @@ def _without_doubtful(
         whole = agree_as_a_whole(matched, outputs)
         if whole is None:
             # it hangs on what repairs do: where some were left out it is no more than likely
-            whole = repairs_harm(divergences)
+            whole = repairs_harm(matched, outputs, divergences, faults)
             if whole is None:
                 whole = no_repair_shows(matched, outputs, divergences, faults)
             complete = whole is None or budget.current().all_explained

@@ -78,6 +78,18 @@ def test_only_what_is_missing_runs_and_a_cut_off_line_is_missing(tmp_path):
     assert many.finished(tmp_path) == [done]
 
 
+def test_the_tables_are_written_to_a_page(tmp_path, capsys):
+    done = {"unit": ["mutated", "", 0], "said": {"diverged": 50}, "others": [], "commit": "0" * 8}
+    (tmp_path / "1-of-1.jsonl").write_text(json.dumps(done) + "\n")
+    page = tmp_path / "page.md"
+
+    assert many.main([str(tmp_path), "--tables", "--write", str(page)]) == 0
+
+    text = page.read_text()
+    assert f"many {tmp_path} --tables` at commit" in text
+    assert capsys.readouterr().out.strip() in text
+
+
 def test_shards_share_the_work_without_overlap():
     units = many.faulty_units("mutated", 1000)
     shards = [units[part::3] for part in range(3)]
