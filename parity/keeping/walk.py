@@ -44,6 +44,8 @@ _OPEN = {"argparse", "collections", "queue", "types", "weakref"}
 _FOREIGN = (sys.stdlib_module_names - {"test"}) | {"pytest", "_pytest", "pluggy", "wrapt"}
 _FOREIGN |= {*OTHER_PACKAGES}
 _PLAIN = (str, bytes, int, float, complex, type(None), type(Ellipsis), np.dtype, ModuleType)
+# What nearly all is held by, and is no leaf by any rule.
+_NO_LEAVES = {FunctionType, MethodType, functools.partial, type, dict, list, tuple, set, frozenset}
 # What is held further off than this, counted in objects and functions, is none of the model's.
 _DEPTH = 32
 _GLOBALS = 4  # likewise, for functions of installed packages whose globals are looked at
@@ -169,7 +171,8 @@ class _Walk:
 
     def _open(self, at: _Found) -> None:
         thing = at.thing
-        leaf = next(filter(None, (one.leaf(thing) for one in self._rules)), None)
+        rules = () if type(thing) in _NO_LEAVES else self._rules
+        leaf = next(filter(None, (one.leaf(thing) for one in rules)), None)
         if leaf is not None:
             if self._is_wanted is None:
                 self.leaves.append((at.path, at.owner, leaf.note(), leaf))
