@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ import parity
 from benchmarks.corpus.scenarios.pair import chainer
 from benchmarks.verdict.clean.catalogue import pairs
 from benchmarks.verdict.inputs import draw as draw_inputs
+from parity.diagnosis.final_check import repairs_harm
 from parity.report.report import Report
+from parity.tape import Site
 
 tf = pytest.importorskip("tensorflow")
 F = chainer.functions
@@ -90,3 +93,31 @@ def test_an_alarm_of_the_many_right_comparisons(number: int) -> None:
     for share in (1e-5, 1e-4):  # and a fault there is none of it
         report = compare(lambda x, k=share: candidate(x, lambda i: F.tanh((1 + k) * i)), *inputs)
         assert report.verdict == "diverged", str(report)
+
+
+@pytest.mark.parametrize(
+    ("residual", "at_output", "found"),
+    [
+        (5.9e-5, True, 1.2e-9),  # it differs by what was substituted before it
+        (1.2e-9, True, None),  # it differs by itself: its repair is the fault's
+        (5.9e-5, False, None),  # what follows may have damped it
+    ],
+)
+def test_which_repair_of_an_output_shows_nothing(
+    residual: float, at_output: bool, found: float | None
+) -> None:
+    """Beside one that harms; the outputs differ by 1.2e-9, and by 7.2e-12 once it is repaired."""
+    harming, own = Site("Erf", "a"), Site("Mul", "b")
+    region = SimpleNamespace(entry=SimpleNamespace(site=own))
+    mismatch = SimpleNamespace(reference=region, candidate=region, values=(3, 7))
+    tape = SimpleNamespace(before_moves=lambda value: value)
+    divergences = [
+        SimpleNamespace(reference=one, candidate=one, output_before=1.2e-9, **effect)
+        for one, effect in (
+            (harming, {"output_after": 5.9e-5, "residual": 6.8e-5}),
+            (own, {"output_after": 7.2e-12, "residual": residual}),
+        )
+    ]
+    matched = SimpleNamespace(side=SimpleNamespace(tape=tape))
+    outputs = [SimpleNamespace(candidate=7 if at_output else 9)]
+    assert repairs_harm(matched, outputs, divergences, [mismatch]) == found
