@@ -1,6 +1,6 @@
 """Prints what a comparison costs, as ratios to running the two models plainly.
 
-    python -m benchmarks.compare [--rounds 7] [nature_dqn resnet50 lstm]
+    python -m benchmarks.compare [--rounds 7] [nature_dqn resnet50 lstm transformer]
 
 Each pair is timed in a process of its own. Times are medians over rounds in which everything takes
 its turn, so that a slow moment of the machine hits all alike; torch and TensorFlow have one thread
@@ -21,7 +21,7 @@ import time
 from dataclasses import asdict, dataclass
 from importlib.metadata import packages_distributions, version
 
-MODELS = ("nature_dqn", "resnet50", "lstm")
+MODELS = ("nature_dqn", "resnet50", "lstm", "transformer")
 PEAKS = ("torch", "keras", "comparison")
 
 

@@ -106,6 +106,11 @@ class Tape:
         """The names of the outputs by value id."""
         return {value: name for name, value in self.outputs.items()}
 
+    @cached_property
+    def replayed(self) -> Mapping[str, Array]:
+        """The outputs of a replay in the recorded precision."""
+        return self.outputs_of()
+
     def leaf(self, value: int, precision: Precision) -> Native:
         """A leaf as it was recorded, or in float64: a small one is cast once for all replays."""
         if precision is None or self.values[value].size > _SMALL:

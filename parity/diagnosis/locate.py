@@ -19,7 +19,6 @@ from parity.diagnosis.region import Mismatch, OutputPair, Scene
 from parity.matching.limits import SAME
 from parity.matching.match import Match, Pair
 from parity.numerics.difference import residual
-from parity.tape import Replay
 
 
 def locate(
@@ -157,28 +156,44 @@ def _without_look_alikes(found: Match, near: Sequence[Pair]) -> list[Pair]:
 
     Such a one is on the way there, as the minimum is of a clip that is two operations.
     """
-    if not near:
-        return []
-    alike: dict[object, list[Pair]] = {}  # by the reference's values, which copies share
-    for pair in found.pairs.values():
-        alike.setdefault(found.reference.print(pair.reference), []).append(pair)
-    own: Replay | None = None
+    later = _later_look_alikes(found, near)
+    if not later:
+        return list(near)
+    asked = {one.candidate for others in later.values() for one in others}
+    # in the match what is near was put right before it went on
+    own = found.side.tape.replay("float64", found.draws, kept=asked)
 
     def distance(one: Pair) -> float:
-        nonlocal own
-        if own is None:  # in the match what is near was put right before it went on
-            own = found.side.tape.replay("float64", found.draws)
         reference = one.order.apply(found.reference.array(one.reference))
         return residual(reference, own.array(one.candidate))
 
-    kept = []
+    return [
+        pair
+        for pair in near
+        if not any(distance(one) < 0.5 * pair.residual for one in later.get(pair.candidate, ()))
+    ]
+
+
+def _later_look_alikes(found: Match, near: Sequence[Pair]) -> dict[int, list[Pair]]:
+    """By candidate's value, the pairs of equal reference's values of which it is a part.
+
+    What merely lies otherwise is the value itself, and comes no closer.
+    """
+    graph, reference = found.side.tape.graph, found.reference
+    alike: dict[object, list[Pair]] = {}  # by the reference's values, which copies share
+    for pair in found.pairs.values() if near else ():
+        alike.setdefault(reference.print(pair.reference), []).append(pair)
+    later = {}
     for pair in near:
-        after = found.side.tape.graph.descendants(pair.candidate)
-        others = alike[found.reference.print(pair.reference)]
-        others = [one for one in others if one.candidate in after]
-        if not any(distance(one) < 0.5 * pair.residual for one in others):
-            kept.append(pair)
-    return kept
+        after, start = graph.descendants(pair.candidate), graph.before_moves(pair.candidate)
+        others = [
+            one
+            for one in alike[reference.print(pair.reference)]
+            if one.candidate in after and graph.before_moves(one.candidate) != start
+        ]
+        if others:
+            later[pair.candidate] = others
+    return later
 
 
 def _same_values(found: Match, pair: OutputPair) -> bool:

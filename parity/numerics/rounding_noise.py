@@ -6,6 +6,7 @@ between is rounded otherwise too, and the luck is gone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -92,14 +93,23 @@ def moves(
 ) -> Iterator[dict[int, Array]]:
     """The same after each of these replays, as far as elements have moved by then."""
     given = given or {}
-    run = tape.replay(None, given, kept=values)
-    base = {value: run.array(value) for value in values}
+    base = _as_recorded(tape, values, given)
     found = {value: np.zeros(in_reals(array).shape) for value, array in base.items()}
     turns = [(turn, computed) for turn in range(limits.NOISE_DRAWS)]
     for again in _moved_runs(tape, values, given, None, turns):
         for value, largest in found.items():
             np.fmax(largest, _step(base[value], again.array(value)), out=largest)
         yield found
+
+
+def _as_recorded(
+    tape: Tape, values: Collection[int], given: Mapping[int, Array]
+) -> dict[int, Array]:
+    names = tape.output_names
+    if not given and names.keys() >= set(values):
+        return {value: tape.replayed[names[value]] for value in values}
+    run = tape.replay(None, given, kept=values)
+    return {value: run.array(value) for value in values}
 
 
 def moved_as_long(
@@ -295,8 +305,15 @@ _Steps = Callable[[tuple[int, ...]], Array]  # by how many roundings values of a
 
 def _steps(random: np.random.Generator, turn: int) -> _Steps:
     """One up or down; in all turns but the first some stay, as two that move may cancel."""
-    ways = np.array([-1, 0, 1] if turn else [-1, 1])
-    return lambda shape: random.choice(ways, shape)
+    if turn:
+        return lambda shape: random.integers(-1, 2, shape, np.int8)
+
+    def signs(shape: tuple[int, ...]) -> Array:
+        size = math.prod(shape)
+        drawn = np.frombuffer(random.bytes((size + 7) // 8), np.uint8)
+        return 2 * np.unpackbits(drawn, count=size).view(np.int8).reshape(shape) - 1
+
+    return signs
 
 
 def _move_results(computed: Callable[[Tape, Op], bool], steps: _Steps, op: Op, run: Replay) -> None:
@@ -306,7 +323,7 @@ def _move_results(computed: Callable[[Tape, Op], bool], steps: _Steps, op: Op, r
         if dtype == "float64" or dtype in UNITS:
             array, unit = run.array(value), _unit(dtype)
             half = 2.0 ** (-np.log2(unit) // 2)
-            digits = half * np.frexp(array.astype(np.float64))[0]
+            digits = half * np.frexp(array)[0]
             run.replace(value, _moved(array, unit, steps, False, digits == np.round(digits)))
 
 
@@ -318,7 +335,7 @@ def _moved(
     array: Array, unit: float, steps: _Steps, made: bool, exact: Array | None = None
 ) -> Array:
     """Values moved by one rounding; few bits are exact, but in a progression `made` of its ends."""
-    wide = array.astype(np.float64)
+    wide = array if array.dtype == np.float32 else array.astype(np.float64)  # rounded alike
     with np.errstate(all="ignore"):
         sizes = wide
         if exact is None:
@@ -327,8 +344,8 @@ def _moved(
             if made and not exact.all() and is_progression(array):
                 # the middle has the rounding of the ends
                 exact, sizes = np.zeros(array.shape, bool), np.abs(wide).max()
-        step = 2 * unit * steps(array.shape)
-        found: Array = np.where(exact, array, wide + step * sizes).astype(array.dtype)
+        step = steps(array.shape) * (2 * unit * sizes)
+        found: Array = np.where(exact, array, wide + step).astype(array.dtype, copy=False)
     return found
 
 

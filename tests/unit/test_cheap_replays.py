@@ -10,13 +10,14 @@ import pytest
 import parity
 from parity.diagnosis import regimes
 from parity.diagnosis.case import case_of
-from parity.diagnosis.locate import locate
+from parity.diagnosis.locate import _without_look_alikes, locate
 from parity.diagnosis.moved_outputs import moving_outputs
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.frameworks import load
-from parity.matching.match import Indexed, match
+from parity.matching.match import Indexed, Match, match
 from parity.numerics import limits
-from parity.numerics.rounding_noise import moved_by_rounding, moves, rounds
+from parity.numerics.limits import UNITS
+from parity.numerics.rounding_noise import _moved, moved_by_rounding, moves, rounds
 from parity.tape import Tape
 
 torch = pytest.importorskip("torch")
@@ -76,11 +77,60 @@ def test_how_far_values_move_is_known_after_each_replay(replays: list[Tape]) -> 
     assert np.array_equal(sofar[-1], moved_by_rounding(tape, [output], None, rounds)[output])
 
 
-def located(reference: Any, candidate: Any) -> Any:
+def test_the_run_without_moves_is_made_once_for_all_that_ask_for_it(replays: list[Tape]) -> None:
+    tape = recorded(model)
+    values = list(tape.outputs.values())
+    (given,) = tape.inputs.values()
+    for computed in (rounds, None):
+        assert list(moves(tape, values, None, computed))
+    assert len(replays) == 2 * limits.NOISE_DRAWS + 1
+    # of other inputs, or within, it is another one
+    assert np.any(next(moves(tape, values, {given: 2 * X}, rounds))[values[0]])
+    assert len(replays) == 2 * limits.NOISE_DRAWS + 3
+    inside = tape.ops[0].outputs[0]
+    assert np.any(next(moves(tape, [inside], None, rounds))[inside])
+    assert len(replays) == 2 * limits.NOISE_DRAWS + 5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_values_move_as_they_would_in_float64(dtype: str) -> None:
+    random = np.random.default_rng(0)
+    array = (X * 10.0 ** random.uniform(-4, 4, X.shape)).astype(dtype)
+    unit, ways = UNITS.get(dtype, 2.0**-53), random.integers(-1, 2, X.shape)
+    exact = random.random(X.shape) < 0.2
+    moved = array.astype(np.float64) * (1 + 2 * unit * ways * ~exact)
+    found = _moved(array, unit, lambda shape: ways.astype(np.int8), False, exact)
+    assert found.dtype == array.dtype and np.array_equal(found, moved.astype(dtype))
+    assert (found != array).any() and (found == array).any()
+
+
+def matched_of(reference: Any, candidate: Any) -> Match:
     tapes = recorded(reference), recorded(candidate)
-    pairs, _ = pair_outputs(*tapes)
-    found = match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
+    return match(Indexed(tapes[0], tapes[0].replay("float64")), tapes[1])
+
+
+def located(reference: Any, candidate: Any) -> Any:
+    found = matched_of(reference, candidate)
+    pairs, _ = pair_outputs(*found.tapes)
     return found, pairs, *locate(found, pairs)
+
+
+def test_what_lies_otherwise_comes_no_closer_and_is_not_run_for(replays: list[Tape]) -> None:
+    def reference(x: Any) -> Any:
+        return torch.atanh(torch.sign(x).clamp(-1 + 1e-6, 1 - 1e-6))
+
+    def laid_out(x: Any) -> Any:
+        return torch.atanh(torch.sign(x).clamp(-1 + 1e-6, 1 - 1.001e-6).reshape(-1))
+
+    def in_two(x: Any) -> Any:
+        return torch.atanh(torch.sign(x).clamp(min=-1 + 1e-6).clamp(max=1 - 1e-6))
+
+    for candidate, is_left in ((laid_out, True), (in_two, False)):
+        found = matched_of(reference, candidate)
+        near = [pair for pair in found.pairs.values() if not pair.same]
+        replays.clear()
+        assert near and (_without_look_alikes(found, near) == near) == is_left
+        assert len(replays) == (0 if is_left else 1)
 
 
 def test_no_replay_is_made_once_what_is_moved_accounts_for_a_difference(
