@@ -90,13 +90,12 @@ def keras_model():
 
 
 def attention_weights(rows, bias, out, out_bias):
-    """What torch's MultiheadAttention holds, as Keras' does: a kernel and a bias of each of four."""
+    """What torch's MultiheadAttention holds, as Keras' has it: a kernel and a bias each."""
     heads = (HEADS, WIDTH // HEADS)
     found = []
     for kernel, shift in zip(np.split(rows, 3), np.split(bias, 3), strict=True):
         found += [kernel.T.reshape(WIDTH, *heads), shift.reshape(heads)]
-    query, key, value = found[0:2], found[2:4], found[4:6]
-    return [*query, *key, *value, out.T.reshape(*heads, WIDTH), out_bias]
+    return [*found, out.T.reshape(*heads, WIDTH), out_bias]
 
 
 def inputs_for_torch():
