@@ -21,12 +21,14 @@ from parity.matching.counts import as_ran, with_counts_as_ran
 from parity.matching.match import Indexed
 from parity.measures.outputs import odd_one_out
 from parity.model import Inputs, Model, lay_out, wrap
+from parity.outputs.gradients import drawn
 from parity.preparation import inputs_of, recorded, with_distinct_names
 from parity.progress import Phases
 from parity.report.report import Report
 from parity.result import Comparison, ModelSummary, Structure
 from parity.sampled_explanations import explained_on_samples
 from parity.tape import Tape
+from parity.weights.gradients import cotangents, places
 
 _RECORDING, _REPLAYING = 1.0, 2.0  # the reference; candidate.py has the other phases
 
@@ -37,6 +39,7 @@ def compare(
     *candidates: Any,
     inputs: Inputs = None,
     formula: Callable[..., Any] | None = None,
+    gradients: bool = False,
     seconds: float | None = None,
     gigabytes: float | None = None,
 ) -> Report:
@@ -55,6 +58,9 @@ def compare(
         formula: a function of NumPy arrays that computes what is right, as `parity.rl.dueling_q`.
             It gets the reference's inputs in float64, and its outputs are paired with the models'.
             The report then says which model is right by it; the verdict does not depend on it.
+        gradients: whether the backward pass is compared as well: vector-Jacobian products of all
+            outputs with respect to inputs and parameters, which are outputs then, by the names and
+            in the layout of the reference's.
         seconds, gigabytes: what each candidate's comparison may take, and the process grow by, for
             further places and explanations; default 60 s and 4 GB. The verdict and the first place
             come whatever they take. What is left out is said in the report.
@@ -68,7 +74,7 @@ def compare(
             not fit; the message says which and what to do.
     """
     with budget.limits(seconds, gigabytes), one_comparison():
-        return _compared(reference, candidates, inputs, formula)
+        return _compared(reference, candidates, inputs, formula, gradients)
 
 
 def _compared(
@@ -76,6 +82,7 @@ def _compared(
     candidates: Sequence[Any],
     inputs: Inputs,
     formula: Callable[..., Any] | None,
+    gradients: bool,
 ) -> Report:
     started = time.perf_counter()
     if not candidates:
@@ -84,13 +91,19 @@ def _compared(
     given = [inputs_of(model, models[0], inputs) for model in models]
     formula_tape = None if formula is None else record_formula(formula, given[0])
     phases = Phases(_RECORDING + _REPLAYING + WHOLE * len(candidates))
+    forward = recorded(models[0], models[0], given[0])[1] if gradients else None
+    if gradients:
+        models[0] = replace(models[0], cotangents=drawn)
     side, first = _recorded_reference(models[0], given[0], phases)
     comparisons = []
     for model, arrays in zip(models[1:], given[1:], strict=True):
         phases.begin(f"recording {model.name}", RECORDING)
         with budget.spending():
             model, tape = recorded(model, first.model, arrays)
-            second = plain_run(tape, model, arrays)
+            if forward is None:
+                second = plain_run(tape, model, arrays)
+            else:
+                second = _differentiated((first, forward), (model, tape), arrays)
             comparisons.append(_with_candidate(side, first, second, formula_tape, phases))
     phases.end()
     return Report(
@@ -116,6 +129,22 @@ def _recorded_reference(model: Model, inputs: Inputs, phases: Phases) -> tuple[I
         tape = with_counts_as_ran(tape, error)
         side = Indexed(tape, tape.replay("float64", after=ops))
     return side, run
+
+
+def _differentiated(
+    reference: tuple[PlainRun, Tape], candidate: tuple[Model, Tape], inputs: Inputs
+) -> PlainRun:
+    """The candidate with gradients, by the names and in the layout of the reference's.
+
+    Args:
+        reference: its run with gradients, and its tape without.
+        candidate: the model and its tape, without gradients.
+    """
+    (first, forward), (model, tape) = reference, candidate
+    model = replace(model, cotangents=cotangents(forward, tape))
+    laid_out = places((first.model, model), (forward, tape), (first.inputs, inputs))
+    model, tape = recorded(model, first.model, inputs)
+    return plain_run(tape, model, inputs).made(laid_out.tape, laid_out.outputs)
 
 
 def _with_candidate(

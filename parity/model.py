@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.errors import InputError
 from parity.frameworks.recognise import prepare
+from parity.outputs.gradients import Cotangents
 from parity.tape import Array
 
 Layout = Literal["NCHW", "NHWC"]
@@ -38,6 +39,7 @@ class Model:
         mode: the mode it runs in; its flags are put back afterwards.
         before: what the inputs go through first, in order.
         way: how its inputs are rearranged, where it does not take them as they are given.
+        cotangents: what its outputs are weighted by, where their gradients are outputs too.
     """
 
     obj: Any
@@ -48,6 +50,7 @@ class Model:
     mode: Mode = "eval"
     before: tuple[Stage, ...] = ()
     way: Callable[[Inputs], Inputs] | None = None
+    cotangents: Cotangents | None = None
 
 
 def wrap(

@@ -58,6 +58,9 @@ class Recorder:
         self.host = Host(framework=adapter.name)
         self.states: set[int] = set()
         self.lock = threading.RLock()  # a model may give work to several threads
+        # in a backward pass, which the frameworks run far from the user's code, the site of the
+        # operation that is differentiated now
+        self.differentiated: Callable[[], Site | None] = lambda: None
         self.done = False  # of a thread that outlives the run nothing is recorded
         self._reading = False
         self._read: list[int] = []
@@ -280,6 +283,7 @@ class Recorder:
             lost_draws=list(filter(None, [self._lost_draw(model, set(outputs.values()))])),
             numbers=returned.numbers,
             classes=returned.classes,
+            gradients=frozenset(returned.gradients),
         )
 
     def _lost_draw(self, model: str, outputs: set[int]) -> str:
@@ -326,8 +330,16 @@ class Recorder:
         )
 
     def site(self, kind: str) -> Site:
-        """Where the program is now: the user's lines and the layer, read off the call stack."""
-        return self._stack.site(kind, sys._getframe(1))
+        """Where the program is now: the user's lines and the layer, read off the call stack.
+
+        In a backward pass it is where the operation ran that is differentiated, unless the user
+        wrote how.
+        """
+        own = self._stack.site(kind, sys._getframe(1))
+        of = self.differentiated()
+        if of is None:
+            return own
+        return Site(kind, of.layer, own.frames or of.frames, "backward")
 
 
 def discover(callable_: object, is_layer: Callable[[object], bool]) -> dict[str, Any]:

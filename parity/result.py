@@ -86,6 +86,7 @@ class OutputRow:
     candidate_shape: tuple[int, ...]
     difference: Difference | None
     decisions: Decisions | None
+    is_gradient: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,13 @@ class Site:
         op: the operation's kind in its framework's words (`aten.convolution`, `Softmax`).
         layer: path of the innermost layer (`features.conv2`, `head/dense_1`, `/net/l1`), or "".
         frames: the user's lines, innermost first; empty where only a framework's code ran.
+        stage: "backward" of what differentiates the operation that ran there; "" of that itself.
     """
 
     op: str
     layer: str
     frames: tuple[Frame, ...] = ()
+    stage: str = ""
 
     @property
     def source(self) -> str:
@@ -46,6 +48,8 @@ class Site:
         """The operation and where it is; a NumPy function is all one operation, and has no line."""
         where = f"{self.layer} ({self.source})" if self.layer and self.source else ""
         where = where or self.layer or self.source
+        if self.stage and where:
+            where = f"the {self.stage} pass of {where}"
         return f"{self.op} at {where}" if where else self.op
 
     @property

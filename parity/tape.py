@@ -56,6 +56,7 @@ class Tape:
         unseen: that the draws on the tape do not account for what the model gives in another run.
         traced: whether the code of graphs ran for it, where a model runs the graphs themselves.
         tables: by value what it is in float64, where the other model made it beforehand.
+        gradients: names of outputs that are gradients of the others.
     """
 
     adapter: Adapter
@@ -80,6 +81,7 @@ class Tape:
     classes: dict[str, type] = field(default_factory=dict)
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `Replay`
     tables: Mapping[int, Array] = field(default_factory=dict)
+    gradients: frozenset[str] = frozenset()
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
     @property

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from parity.code_owners import is_librarys
 from parity.errors import ModelError
 from parity.frameworks import invoke
+from parity.frameworks.chainer_gradients import BackwardSites, gradients
 from parity.frameworks.chainer_host_arrays import with_host_arrays
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_operations import SETTINGS, padding, product, window
@@ -39,6 +40,7 @@ from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
+from parity.outputs.gradients import Noted
 from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Tape
@@ -120,14 +122,18 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
     if arrays:
         recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
         recorder.instead = "Compute with Chainer's functions on Variables"
-    watch = Watch(recorder, links, model.obj)
+    sites = None if model.cotangents is None else BackwardSites(recorder)
+
+    def noted(name: str, array: Array) -> None:
+        ids[name] = recorder.leaf(array, "input", name, array.shape, array.dtype.name)
+
+    watch = Watch(recorder, links, model.obj, sites)
     native = map_arrays(watch.followed, native)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bound(model, native)
     with _set_up(model), _updates(watch):
         with host, watch.applying(), _States(recorder):
-            result = run(model, lambda: model.obj(*args, **kwargs))
-            found = run(model, lambda: structure.flatten(result, _is_variable))
+            result, found = _called(model, native, args, kwargs, sites, noted)
         outputs = {
             path: recorder.output(item, lambda one: watch.value(array_of(one)))
             for path, item in found.items()
@@ -166,8 +172,7 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         native = map_arrays(lambda array: _as_input(array, dtype, wrapped), inputs)
         args, kwargs = bound(model, native)
         with _set_up(model):
-            result = run(model, lambda: model.obj(*args, **kwargs))
-            found = run(model, lambda: structure.flatten(result, _is_variable))
+            _, found = _called(model, native, args, kwargs)
             return found.as_arrays(array_of)
 
     def either(inputs: Inputs) -> dict[str, Array]:
@@ -180,6 +185,24 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
         return tried(False) if arrays_alone else _either(tried)
 
     return either
+
+
+def _called(
+    model: Model,
+    inputs: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    sites: BackwardSites | None = None,
+    noted: Noted = lambda name, array: None,
+) -> tuple[Any, structure.Outputs]:
+    """What a model gives, and its arrays, with their gradients where these are asked for."""
+    result = run(model, lambda: model.obj(*args, **kwargs))
+    flat = run(model, lambda: structure.flatten(result, _is_variable))
+    if model.cotangents is not None:
+        with nullcontext() if sites is None else sites.followed():
+            given = gradients(flat, inputs, model.obj, model.cotangents, noted)
+            flat.add_gradients(given, _is_variable)
+    return result, flat
 
 
 def _is_variable(obj: object) -> bool:

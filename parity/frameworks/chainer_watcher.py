@@ -14,6 +14,7 @@ import numpy as np
 from parity.callstack import is_users
 from parity.draws.host import HostDraw
 from parity.errors import ModelError
+from parity.frameworks.chainer_gradients import BackwardSites
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_replay import Call, as_nodes, copy_of, is_of_users, state_of
 from parity.frameworks.chainer_weights import array_of, is_link, owner_of, path_of
@@ -41,10 +42,21 @@ _SETTINGS = ("train", "enable_backprop", "dtype", "use_ideep", "debug")
 
 
 class Watch:
-    """Reports to the recorder each function that is applied, and the arrays that enter."""
+    """Reports to the recorder each function that is applied, and the arrays that enter.
 
-    def __init__(self, recorder: Recorder, links: Mapping[str, Any], obj: object) -> None:
+    Args:
+        sites: hears what is applied, where the model is differentiated.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        links: Mapping[str, Any],
+        obj: object,
+        sites: BackwardSites | None = None,
+    ) -> None:
         self.recorder = recorder
+        self._sites = sites
         self.outside: list[str] = []  # lines that first use an array of the model's NumPy code
         self.following = Following(recorder, self.value)
         self._links = links
@@ -204,6 +216,8 @@ class Watch:
             attributes=_attributes(node),
             call=Call(node, tuple(held), kept, settings, len(draws), changed),
         )
+        if self._sites is not None:
+            self._sites.forward(outputs[0].creator_node, op.site)
         if masks and reads.first is None:  # other inputs would not move them
             reads.rounded.add(op.index)
         if any(map(_is_found_order, getattr(node, "slices", None) or ())):

@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from parity.frameworks import tensorflow_weights as weights
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.invoke import other_random_state as other_state_of_numpy
 from parity.frameworks.protocol import Traits
+from parity.frameworks.tensorflow_gradients import BackwardSites, differentiable, gradients
 from parity.frameworks.tensorflow_operations import SETTINGS, channel_axis, padding, window
 from parity.frameworks.tensorflow_operations import WORDS as WORDS
 from parity.frameworks.tensorflow_replay import cast as cast
@@ -43,6 +44,7 @@ from parity.inputs.binding import FLAG, Arguments, bound
 from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
 from parity.outputs import flatten as structure
+from parity.outputs.gradients import Noted
 from parity.outputs.tensors import DENSE, ITSELF, Items, Path
 from parity.patching import patched
 from parity.recorder import Recorder
@@ -116,10 +118,13 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     }
     args, kwargs = _arguments(model, tensors)
 
+    sites = None if model.cotangents is None else BackwardSites(watcher)
+
+    def noted(name: str, tensor: Native) -> None:
+        ids[name] = watcher.leaf(tensor, "input", name)
+
     def call() -> tuple[Any, structure.Outputs, dict[str, int]]:
-        with _shorter_messages():
-            result = function(*args, **kwargs)
-        flat = structure.flatten(result, _is_tensor)
+        result, flat = _called(model, function, tensors, args, kwargs, held, sites, noted)
         found = {path: recorder.output(item, watcher.value) for path, item in flat.items()}
         return result, flat, found
 
@@ -132,6 +137,8 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     watcher.name_variables(held)
     for path, value in outputs.items():
         producer = recorder.values[value].op
+        if path in flat.gradients:
+            continue  # of a bias behind all else it depends on no input
         if ids and (producer < 0 or recorder.ops[producer].static) and value not in ids.values():
             recorder.caveats.append(
                 f"output {path} of {model.name} does not depend on its inputs, "
@@ -147,12 +154,11 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     held = weights.holdings(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = _arguments(model, _given(model, held, inputs))
+        tensors = _given(model, held, inputs)
+        args, kwargs = _arguments(model, tensors)
 
         def call() -> dict[str, Array]:
-            with _shorter_messages():
-                result = function(*args, **kwargs)
-            flat = structure.flatten(result, _is_tensor)
+            _, flat = _called(model, function, tensors, args, kwargs, held)
             return flat.as_arrays(lambda item: to_numpy(tf.convert_to_tensor(item)))
 
         eagerly = contextlib.nullcontext() if as_called else state.eagerly()
@@ -160,6 +166,29 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
             return run(model, call)
 
     return outputs
+
+
+def _called(
+    model: Model,
+    function: Callable[..., Any],
+    inputs: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    held: weights.Holdings,
+    sites: BackwardSites | None = None,
+    noted: Noted = lambda name, tensor: None,
+) -> tuple[Any, structure.Outputs]:
+    """What a model gives, and its tensors, with their gradients where these are asked for."""
+    with _shorter_messages():
+        if model.cotangents is None:
+            result = function(*args, **kwargs)
+            return result, structure.flatten(result, _is_tensor)
+        with differentiable(inputs, sites) as tape:
+            result = function(*args, **kwargs)
+            flat = structure.flatten(result, _is_tensor)
+        found = gradients(tape, flat, inputs, held, model.cotangents, sites, noted)
+        flat.add_gradients(found, _is_tensor)
+    return result, flat
 
 
 def _given(model: Model, held: weights.Holdings, inputs: Inputs) -> Any:

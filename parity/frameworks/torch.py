@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from typing import cast as type_cast
 
@@ -24,6 +24,7 @@ from parity.frameworks import invoke
 from parity.frameworks.invoke import no_tensors, run, takes_as_given
 from parity.frameworks.protocol import Traits
 from parity.frameworks.threads import followed
+from parity.frameworks.torch_gradients import differentiable, gradients
 from parity.frameworks.torch_keeping import STATE
 from parity.frameworks.torch_operations import SETTINGS, padding, product, window
 from parity.frameworks.torch_operations import WORDS as WORDS
@@ -47,6 +48,7 @@ from parity.inputs.binding import bound
 from parity.keeping import left_as_it_was, was_built
 from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
+from parity.outputs.gradients import Noted
 from parity.outputs.tensors import DENSE, ITSELF, Items
 from parity.patching import patched
 from parity.recorder import Recorder
@@ -111,12 +113,15 @@ def _record(model: Model, inputs: Inputs) -> Tape:
     }
     args, kwargs = bound(model, tensors)
     named = {**held_in_dicts(model.obj), **held_by(modules, attributes=True)}
-    mode = Watcher(recorder, named)
+    mode = Watcher(recorder, named, model.cotangents is not None)
     host = recorder.host.watching(model.obj, *modules.values())
+
+    def noted(name: str, tensor: torch.Tensor) -> None:
+        ids[name] = recorder.leaf(tensor, "input", name, tensor.shape, name_of(tensor.dtype))
+
     with _set_up(model):
         with host, _seen(mode), mode:
-            result = run(model, lambda: model.obj(*args, **kwargs))
-            outputs = run(model, lambda: structure.flatten(result, _is_tensor))
+            result, outputs = _called(model, tensors, args, kwargs, noted)
         found = {
             path: recorder.output(item, lambda one: mode.value_of(_as_tensor(one)))
             for path, item in outputs.items()
@@ -134,13 +139,35 @@ def plain(model: Model, as_called: bool = False) -> Callable[[Inputs], dict[str,
     modules = modules_of(model.obj)
 
     def outputs(inputs: Inputs) -> dict[str, Array]:
-        args, kwargs = bound(model, _given(model, modules, inputs))
+        tensors = _given(model, modules, inputs)
+        args, kwargs = bound(model, tensors)
         with _set_up(model, as_called):
-            result = run(model, lambda: model.obj(*args, **kwargs))
-            flat = structure.flatten(result, _is_tensor)
+            _, flat = _called(model, tensors, args, kwargs)
             return flat.as_arrays(lambda item: to_numpy(_as_tensor(item)))
 
     return outputs
+
+
+def _called(
+    model: Model,
+    inputs: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    noted: Noted = lambda name, tensor: None,
+) -> tuple[Any, structure.Outputs]:
+    """What a model gives, and its tensors, with their gradients where these are asked for."""
+
+    def call() -> tuple[Any, structure.Outputs]:
+        result = model.obj(*args, **kwargs)
+        return result, structure.flatten(result, _is_tensor)
+
+    if model.cotangents is None:
+        return run(model, call)
+    with differentiable(inputs):
+        result, flat = run(model, call)
+        found = gradients(flat, inputs, tensors(model.obj), model.cotangents, noted)
+        flat.add_gradients(found, _is_tensor)
+    return result, flat
 
 
 @contextlib.contextmanager

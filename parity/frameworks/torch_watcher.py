@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from parity.draws.draw import Gave, Transform
 from parity.errors import ModelError
 from parity.frameworks import torch_draws as draws
+from parity.frameworks.torch_gradients import BackwardSites
 from parity.frameworks.torch_operations import signature_of
 from parity.frameworks.torch_replay import Call, Ref, SharedMemory, name_of
 from parity.frameworks.torch_weights import Held
@@ -29,10 +30,15 @@ from parity.tape import Array
 class Watcher(TorchDispatchMode):
     """Hands every operation to the recorder, with writes and views made plain."""
 
-    def __init__(self, recorder: Recorder, named: Mapping[int, Held]) -> None:
+    def __init__(
+        self, recorder: Recorder, named: Mapping[int, Held], differentiates: bool = False
+    ) -> None:
         super().__init__()
         self.recorder = recorder
         self.named = named
+        self._backward = BackwardSites() if differentiates else None
+        if self._backward is not None:
+            recorder.differentiated = self._backward.of_this_step
         self._state = {_storage(one.tensor) for one in named.values()} - {0}
         self._known: dict[int, torch.Tensor] = {}  # by value id, to find those that share memory
         self._writes: dict[int, list[_Write]] = {}  # by storage
@@ -112,6 +118,8 @@ class Watcher(TorchDispatchMode):
             call=call,
             draw=draw,
         )
+        if self._backward is not None:
+            self._backward.forward(op.site)
         for value, tensor in zip(op.outputs, made, strict=True):
             self._note(value, tensor)
         for (_, tensor), value in zip(written, op.outputs, strict=False):

@@ -70,6 +70,7 @@ def paired_heads(
     reference: Tape, candidate: Tape, pairs: Sequence[OutputPair]
 ) -> tuple[Heads, Heads]:
     """What the heads of both models share, under the reference's names of the outputs."""
+    pairs = [pair for pair in pairs if pair.name not in reference.gradients]
     return (
         heads_of(reference, {pair.name: pair.reference for pair in pairs}),
         heads_of(candidate, {pair.name: pair.candidate for pair in pairs}),

@@ -225,6 +225,7 @@ def _stages(side: Side) -> list[_Stage]:
         if op.static or op.role == "move" or _is_bookkeeping(side, op):
             continue
         name = op.site.layer or op.site.source.rsplit("/", 1)[-1] or op.kind
+        name = f"{name} ({op.site.stage})" if op.site.stage else name
         if not stages or stages[-1][0] != name:
             stages.append((name, []))
         stages[-1][1].append(op)

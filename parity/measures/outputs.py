@@ -63,10 +63,13 @@ def output_rows(
         first = reference.tape.adapter.to_numpy(reference.tape.recorded[pair.reference])
         second = candidate.adapter.to_numpy(candidate.recorded[pair.candidate])
         difference = decisions = None
+        is_gradient = pair.name in reference.tape.gradients
         laid_out = lay(pair, second)
         if laid_out is not None and laid_out.shape == first.shape:
             difference = measure(first, laid_out)
-            decisions = decide(first, laid_out, reference.array(pair.reference))
+            if not is_gradient:
+                decisions = decide(first, laid_out, reference.array(pair.reference))
+        shapes = first.shape, second.shape
         verdict = verdicts[pair.name]
-        rows.append(OutputRow(pair.name, verdict, first.shape, second.shape, difference, decisions))
+        rows.append(OutputRow(pair.name, verdict, *shapes, difference, decisions, is_gradient))
     return tuple(rows)

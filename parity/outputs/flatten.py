@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import Enum
 from typing import Any
 
@@ -50,6 +50,7 @@ class Outputs(dict[str, Any]):
         foreign: paths of tensors of another framework, given as arrays.
         numbers: by path the keys that lead there and are numbers, as ids are: they are values.
         classes: the classes of the user's objects that show their items, and of distributions.
+        gradients: paths of gradients of the others.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class Outputs(dict[str, Any]):
         self.foreign: set[str] = set()
         self.numbers: dict[str, tuple[str, ...]] = {}
         self.classes: dict[str, type] = {}
+        self.gradients: set[str] = set()
 
     def as_arrays(self, to_numpy: Callable[[Any], Any]) -> Outputs:
         """The same outputs with their tensors as arrays of their own."""
@@ -65,6 +67,15 @@ class Outputs(dict[str, Any]):
         found.update({path: np.array(to_numpy(item)) for path, item in self.items()})
         found.others, found.classes = self.others, self.classes
         return found
+
+    def add_gradients(self, found: Mapping[str, Any], is_tensor: Callable[[object], bool]) -> None:
+        """Adds gradients by name: a tensor, one of several parts, or None for no path to it."""
+        for name, thing in found.items():
+            flat = flatten(thing, is_tensor) if thing is not None else {}
+            parts = {name if path == "output" else f"{name}/{path}": path for path in flat}
+            self.update({part: flat[path] for part, path in parts.items()})
+            self.others |= {} if parts else {name: None}
+            self.gradients |= {*parts, name} if not parts else {*parts}
 
     def none_of_its_own(self, ops: Sized) -> bool:
         """Whether a model gave no tensors, or only another framework's without an operation."""

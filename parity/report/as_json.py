@@ -15,7 +15,7 @@ SPREADS = 12  # divergences of a comparison whose values are measured; a map has
 # Properties that are written as well: first, before the fields, or last.
 _FIRST = {Coverage: ("values", "outputs")}
 _LAST = {LayerRow: ("amplified",)}
-_ALL = {Site: ("op", "layer", "source", "code", "frames")}
+_ALL = {Site: ("op", "layer", "source", "code", "frames", "stage")}
 
 
 def to_dict(report: Result) -> dict[str, Any]:

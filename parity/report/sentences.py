@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from parity.format import count, relative, share
 
 if TYPE_CHECKING:
-    from parity.result import ByFormula, Heads, Trunk
+    from parity.result import ByFormula, Heads, OutputRow, Trunk
 
 _LAYERS, _PLACES = 5, 3  # in a line
 # Of a note, by its kind: why what differs is no divergence.
@@ -118,6 +118,18 @@ def formula_lines(found: ByFormula, reference: str, candidate: str) -> Iterator[
                 )
     for problem in found.problems:
         yield f"  {problem}"
+
+
+def gradients_line(rows: Sequence[OutputRow]) -> str:
+    """How many gradients agree, and the one that differs most of these; "" where there are none."""
+    agree = [(row, row.difference) for row in rows if row.verdict == "parity" and row.difference]
+    if not agree:
+        return ""
+    worst, most = max(agree, key=lambda one: one[1].relative)
+    return (
+        f"{len(agree)} of {count(len(rows), 'gradient')} agree; largest difference, of its size: "
+        f"{most.relative:.1e}, {worst.name}"
+    )
 
 
 def heads_lines(

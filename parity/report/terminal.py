@@ -182,6 +182,8 @@ def _cause(divergence: Divergence) -> Text:
 
 def _site(site: Site) -> Text:
     text = Text()
+    if site.stage:
+        text.append(f"{site.stage} pass  ", "bold")
     if site.layer:
         text.append(site.layer, "cyan")
         text.append("  ")
@@ -258,8 +260,12 @@ def _place(site: Site | None) -> str:
 def _outputs(comparison: Comparison) -> RenderableType:
     lines = Text()
     random = any(note.kind == "random" for note in comparison.notes)
+    gradients = [row for row in comparison.outputs if row.is_gradient]
     for row in comparison.outputs:
-        lines.append(f"output {row.name!r} {say.size(row.reference_shape)}: ")
+        if row.is_gradient and row.verdict == "parity" and row.difference is not None:
+            continue
+        kind = "" if row.is_gradient else "output "
+        lines.append(f"{kind}{row.name!r} {say.size(row.reference_shape)}: ")
         if row.difference is None:
             lines.append(f"not comparable with {say.size(row.candidate_shape)}\n")
             continue
@@ -275,6 +281,7 @@ def _outputs(comparison: Comparison) -> RenderableType:
         if random:
             lines.append("; each model on its own random samples")
         lines.append("\n")
+    lines.append(say.gradients_line(gradients))
     lines.rstrip()
     return lines
 
@@ -298,7 +305,8 @@ def _visible(found: Any) -> Any:
     if isinstance(found, str):
         return on_one_line(found)
     if isinstance(found, Site):
-        return _VisibleSite(on_one_line(found.op), on_one_line(found.layer), found.frames)
+        names = on_one_line(found.op), on_one_line(found.layer)
+        return _VisibleSite(*names, found.frames, found.stage)
     if isinstance(found, tuple):
         return tuple(map(_visible, found))
     if isinstance(found, Mapping):

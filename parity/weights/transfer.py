@@ -6,36 +6,31 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from parity.atomic import write_json
-from parity.diagnosis.output_pairs import pair_outputs
 from parity.diagnosis.weights_alone import with_learned_inputs
 from parity.errors import FileError, InputError
-from parity.frameworks import load
 from parity.frameworks.invoke import own_arithmetic
 from parity.inputs.layout_advice import record
-from parity.inputs.preprocessing import plain
 from parity.keeping import lost, reporting_losses
-from parity.model import Inputs, Model, lay_out, wrap
+from parity.model import Inputs, Model, wrap
 from parity.progress import say
 from parity.report.report import Report
-from parity.tape import Array, Tape
 from parity.weights.by_effect import ROLE, with_effects
-from parity.weights.channel_order import moved_as
 from parity.weights.file_pairing import pair_file
 from parity.weights.file_tensors import FileTensors
 from parity.weights.files import WeightFile, read_weights
 from parity.weights.hints import hints
 from parity.weights.mapped import by_map, read_map, with_the_last
-from parity.weights.pairing import Pairing, Side, numbered, pairings
+from parity.weights.pairing import Pairing, Side, pairings
 from parity.weights.probe_inputs import inputs_for, side_of, with_layouts
 from parity.weights.remarks import other_momenta, own_buffers, unmoved, unproved
 from parity.weights.saving import fill
+from parity.weights.sides import as_sides
 from parity.weights.table import Table, tabulate
 from parity.weights.tensors import Tensor, collision_notes
 from parity.weights.trial_runs import Trial, in_inference
@@ -253,44 +248,9 @@ def _sides(models: tuple[Model, Model], inputs: Inputs) -> tuple[Side, Side]:
     learned = with_learned_inputs(first), with_learned_inputs(second)
     if learned[0] is not first and learned[1] is not second:
         first, second = learned
-    pairs, _ = pair_outputs(first, second)
-    outputs = (
-        {pair.reference: f"output {n}" for n, pair in enumerate(pairs)},
-        {pair.candidate: f"output {n}" for n, pair in enumerate(pairs)},
-    )
-    elements = _elements(models, first, second)
-    runs = [
-        partial(plain(model, as_called=True), own) for model, own in zip(models, given, strict=True)
-    ]
-    sides = [
-        Side(tape, load(model.framework).tensors(model.obj), named, own, run)
-        for tape, model, named, own, run in zip(
-            (first, second), models, outputs, elements, runs, strict=True
-        )
-    ]
+    sides = as_sides(models, (first, second), given)
     for tape in (first, second):
         for value in tape.values:
             if value.kind in ("parameter", "buffer"):  # recorded, they would keep old contents
                 tape.recorded.pop(value.id, None)
-    return sides[0], sides[1]
-
-
-def _elements(
-    models: tuple[Model, Model], first: Tape, second: Tape
-) -> tuple[dict[int, Array], dict[int, Array]]:
-    """The elements of both models' inputs, numbered alike."""
-    source: dict[int, Array] = {}
-    target: dict[int, Array] = {}
-    start = 0
-    # inputs in their order: names may differ, as two signatures do
-    for one, other in zip(first.inputs.values(), second.inputs.values(), strict=False):
-        own = source[one] = numbered(first.values[one].shape) + start
-        contents = first.adapter.to_numpy(first.recorded[one])
-        found = moved_as(own, contents, second.adapter.to_numpy(second.recorded[other]))
-        if found is None:
-            laid_out = lay_out(own, models[0].input_layout, models[1].input_layout)
-            found = laid_out if laid_out.shape == second.values[other].shape else None
-        if found is not None:
-            target[other] = found
-        start += own.size
-    return source, target
+    return sides

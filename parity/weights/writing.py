@@ -24,10 +24,10 @@ def write(source: Addresses, target: Addresses, found: Pairing) -> None:
                 f"{pair.role} {pair.source.shape} and {pair.target.shape} (out, in)"
             )
         else:
-            _put(target, pair, _converted(source, pair))
+            _put(target, pair, converted(source, pair))
 
 
-def _converted(source: Addresses, pair: Pair) -> Array:
+def converted(source: Addresses, pair: Pair) -> Array:
     """What is to be written, in the common arrangement and the target's order of channels."""
     if pair.source is None:
         return np.asarray(NEUTRAL[pair.role])
@@ -41,6 +41,11 @@ def _converted(source: Addresses, pair: Pair) -> Array:
         values = (values.astype(np.float64) + pair.shift).astype(values.dtype)
         if values.min() <= 0:
             raise InputError(f"{' + '.join(pair.source_names)} is too small to take up an epsilon.")
+    return ordered(pair, values)
+
+
+def ordered(pair: Pair, values: Array) -> Array:
+    """What belongs to a pair's source, in the target's order of units and of channels."""
     if pair.units is not None:
         values = np.take(values, pair.units, axis=pair.unit_axis)
     if pair.order is not None:

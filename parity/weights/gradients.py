@@ -1,0 +1,258 @@
+"""One model's gradients, named and laid out as another's, whose parameters are paired with its own.
+
+A parameter of one model may be a transposed, cut or joined one of the other's, or one term of a
+sum. Whatever it is, each element of the reference's has a place in the candidate's, and that is
+where its gradient lies. What is read twice in one model and held twice in the other has the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, permutations
+
+import numpy as np
+
+from parity.diagnosis.output_pairs import pair_outputs
+from parity.draws.draw import Transform
+from parity.errors import InputError
+from parity.matching.axis_order import orders
+from parity.model import Inputs, Model
+from parity.outputs.gradients import Cotangents, drawn, of_input, of_parameter
+from parity.tape import Array, Op, Site, Tape, Value
+from parity.weights.pairing import Pair, Pairing, Side, pairings
+from parity.weights.sides import as_sides
+from parity.weights.writing import converted, ordered
+
+_SAME = 1e-6  # relative: a weight may have been rounded to float32
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a gradient of the reference lies among the candidate's.
+
+    Attributes:
+        name: the output of the reference.
+        sources: the candidate's outputs.
+        of: makes the one, in the reference's layout, of the others.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    of: Callable[..., list[Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """A change of the candidate's tapes and outputs: their gradients are the reference's then."""
+
+    places: tuple[Place, ...]
+
+    def tape(self, tape: Tape) -> Tape:
+        """A tape that also lays the gradients out as the reference has them."""
+        ops, values, recorded = list(tape.ops), list(tape.values), dict(tape.recorded)
+        outputs, others = dict(tape.outputs), dict(tape.other_outputs)
+        for place in self.places:
+            if all(name in tape.outputs for name in place.sources):
+                read = tuple(tape.outputs[name] for name in place.sources)
+                arrays = place.of(*map(tape.recorded_array, read))
+                dtype = tape.values[read[0]].dtype
+                made = Value(len(values), "computed", arrays[0].shape, dtype, "", len(ops))
+                maker = tape.producer(read[0])
+                site = replace(maker.site, op="transpose") if maker else Site("transpose", "")
+                call = Transform(place.of)
+                ops.append(Op(len(ops), "transpose", read, (made.id,), site, "move", call=call))
+                values.append(made)
+                recorded[made.id] = tape.native(arrays[0], dtype)
+                outputs[place.name] = made.id
+            elif all(name in tape.other_outputs for name in place.sources):
+                others[place.name] = None
+        kept = {place.name for place in self.places}
+        taken = {name for place in self.places for name in place.sources} - kept
+        return replace(
+            tape,
+            ops=ops,
+            values=values,
+            recorded=recorded,
+            outputs={name: one for name, one in outputs.items() if name not in taken},
+            other_outputs={name: one for name, one in others.items() if name not in taken},
+            gradients=(tape.gradients - taken) | kept,
+        )
+
+    def outputs(self, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs of a run likewise."""
+        found = dict(outputs)
+        for place in self.places:
+            if all(name in outputs for name in place.sources):
+                (found[place.name],) = place.of(*(outputs[name] for name in place.sources))
+        kept = {place.name for place in self.places}
+        taken = {name for place in self.places for name in place.sources} - kept
+        return {name: one for name, one in found.items() if name not in taken}
+
+
+def places(
+    models: tuple[Model, Model], tapes: tuple[Tape, Tape], given: tuple[Inputs, Inputs]
+) -> Places:
+    """Where the gradients of the first model's inputs and parameters lie in the second's.
+
+    Args:
+        tapes: of both models without their gradients, on what is given to each.
+    """
+    first, second = as_sides(models, tapes, given)
+    way = _as_held(first, second)
+    return Places((*_of_inputs(first, second), *_of_parameters(first, second, way)))
+
+
+def _as_held(first: Side, second: Side) -> Pairing:
+    """The way of pairing in which most of what both models hold is the same."""
+    best: tuple[int, Pairing] | None = None
+    for way in pairings(first, second):
+        unlike = sum(not _holds_the_same(first, second, pair) for pair in way.pairs)
+        if best is None or unlike < best[0]:
+            best = unlike, way
+        if not unlike:
+            break
+    assert best is not None
+    return best[1]
+
+
+def _holds_the_same(first: Side, second: Side, pair: Pair) -> bool:
+    if pair.source is None:
+        return True
+    if pair.source.shape != pair.target.shape:
+        return False
+    terms = pair.target.find() or []
+    held = [second.gather(own) * sign for sign, own in terms]
+    return bool(held) and np.allclose(converted(first, pair), sum(held), _SAME, _SAME)
+
+
+def cotangents(reference: Tape, candidate: Tape) -> Cotangents:
+    """What the candidate's outputs are weighted by: each as its counterpart, in its own layout.
+
+    Args:
+        reference, candidate: of both models without their gradients.
+    """
+    pairs, _ = pair_outputs(reference, candidate)
+    known = {pair.candidate_name: pair for pair in pairs}
+
+    def weighted_by(name: str, shape: tuple[int, ...]) -> Array:
+        pair = known.get(name)
+        if pair is None:
+            return np.zeros(shape, np.float32)  # the reference has none of it
+        own = reference.values[pair.reference].shape
+        lies = candidate.values[pair.candidate].shape
+        # a batch may have another length here than where both were recorded
+        length = (shape[0], *own[1:]) if own and lies and own[0] == lies[0] else own
+        order = next((one for one in orders(length, shape) if one.stable), None)
+        if order is None:
+            raise InputError(
+                f"output {pair.name!r} has shape {own} in {reference.model} and {lies} in "
+                f"{candidate.model}: gradients=True weights both alike, element by element. Return "
+                "it in one shape from both, or compare without gradients."
+            )
+        return order.apply(drawn(pair.name, length))
+
+    return weighted_by
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+
+def _of_inputs(first: Side, second: Side) -> Iterator[Place]:
+    for name, value in first.tape.inputs.items():
+        own = first.inputs.get(value)
+        for other, theirs in second.tape.inputs.items():
+            numbers = second.inputs.get(theirs)
+            if own is None or numbers is None or own.ndim != numbers.ndim:
+                continue
+            # samples may be fewer than here: axes are moved, and no elements
+            ways = permutations(range(own.ndim))
+            axes = (axes for axes in ways if np.array_equal(numbers.transpose(axes), own))
+            for found in islice(axes, 1):
+                yield Place(of_input(name), (of_input(other),), partial(_transposed, found))
+
+
+def _transposed(axes: tuple[int, ...], gradient: Array) -> list[Array]:
+    return [gradient.transpose(axes)]
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def _of_parameters(first: Side, second: Side, way: Pairing) -> Iterator[Place]:
+    partners = _Partners(first, second, way)
+    for number, tensor in enumerate(first.tensors):
+        terms = partners.terms(first.own(number))
+        if not terms or not (terms[0][0] > 0).all():
+            continue  # not all of it is paired
+        numbers = sorted({n for own, _ in terms for n in second.tensors_in(own)})
+        sizes = [second.tensors[n].size for n in numbers]
+        offsets = np.cumsum([0, *sizes])
+        moved = []
+        for own, factor in terms:
+            at = np.full(own.shape, -1, np.int64)
+            for n, offset in zip(numbers, offsets, strict=False):
+                start, end = second.starts[n : n + 2]
+                within = (own >= start) & (own < end)
+                at[within] = own[within] - start + offset
+            moved.append((at, factor))
+        names = tuple(of_parameter(second.tensors[n].name) for n in numbers)
+        yield Place(of_parameter(tensor.name), names, partial(_gathered, tuple(moved)))
+
+
+def _gathered(terms: tuple[tuple[Array, Array | float], ...], *gradients: Array) -> list[Array]:
+    """What has at each element the sum of some elements of gradients that lie behind each other.
+
+    Args:
+        terms: of each element the place of one of these, -1 for none, and its factor.
+    """
+    flat = np.concatenate([array.ravel() for array in gradients])
+    found = [np.where(at < 0, 0, flat[at] * factor) for at, factor in terms]
+    return [np.asarray(sum(found[1:], found[0]), flat.dtype)]
+
+
+class _Partners:
+    """Of each element of the first model's tensors, those of the second's that it stands for."""
+
+    def __init__(self, first: Side, second: Side, way: Pairing) -> None:
+        found: list[tuple[Array, Array, Array]] = []
+        for pair in way.pairs:
+            terms = [] if pair.source is None else pair.source.find() or []
+            others = pair.target.find() or []
+            for sign, own in terms:
+                own, factor = ordered(pair, own), np.asarray(sign, float)
+                if not others or own.shape != others[0][1].shape:
+                    continue
+                factor = np.broadcast_to(factor, own.shape) / np.asarray(others[0][0], float)
+                found.append((own.ravel(), others[0][1].ravel(), factor.ravel()))
+        self._layers = _by_count(found, int(first.starts[-1]))
+
+    def terms(self, own: Array) -> list[tuple[Array, Array | float]]:
+        """For addresses of the first model those of the second, with factors, that add up."""
+        found: list[tuple[Array, Array | float]] = []
+        for partner, factor in self._layers:
+            if partner[own].any():
+                factors = factor[own]
+                found.append((partner[own], 1.0 if (factors == 1).all() else factors))
+        return found
+
+
+def _by_count(found: Sequence[tuple[Array, Array, Array]], size: int) -> list[tuple[Array, Array]]:
+    """For each address its first partner, its second, and so on; 0 for none."""
+    if not found:
+        return []
+    own, other, factor = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    known = (own > 0) & (other > 0)
+    pairs, first = np.unique(np.stack([own[known], other[known]]), axis=1, return_index=True)
+    own, other, factor = pairs[0], pairs[1], factor[known][first]
+    # they are sorted: how many of the same stand before each
+    starts = np.searchsorted(own, own)
+    count = np.arange(len(own)) - starts
+    layers = []
+    for number in range(int(count.max(initial=-1)) + 1):
+        here = count == number
+        partner, factors = np.zeros(size + 1, np.int64), np.ones(size + 1)
+        partner[own[here]], factors[own[here]] = other[here], factor[here]
+        layers.append((partner, factors))
+    return layers
