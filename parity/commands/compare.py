@@ -52,6 +52,11 @@ def add(commands: Any) -> None:
         "candidates", metavar="CANDIDATE", nargs="+", help="each is compared to it"
     )
     add_inputs(compare)
+    compare.add_argument(
+        "--gradients",
+        action="store_true",
+        help="compare the backward pass as well: gradients of all outputs, by input and parameter",
+    )
     compare.add_argument("--json", metavar="PATH", help="write the report there as well, as JSON")
     compare.add_argument(
         "--save",
@@ -79,7 +84,7 @@ def _compare(options: argparse.Namespace) -> int:
         models = [load_model(text) for text in (options.reference, *options.candidates)]
         if inputs is None and any(model.inputs is None for model in models):
             raise UsageError("No inputs: give --inputs FILE.npz, --random SHAPE, or --env ID.")
-        report = compare(*models, inputs=inputs, **limits)
+        report = compare(*models, inputs=inputs, gradients=options.gradients, **limits)
     if options.json:
         with writing(f"--json: {options.json}"):
             report.save(options.json)

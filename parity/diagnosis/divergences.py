@@ -15,6 +15,7 @@ import numpy as np
 
 from parity import budget
 from parity.diagnosis import limits
+from parity.diagnosis.backward_pass import without_consequences
 from parity.diagnosis.case import case_of
 from parity.diagnosis.deduplicate import merge
 from parity.diagnosis.explain import Explained, explain
@@ -86,7 +87,7 @@ def explained(
             progress()
     findings = [one for here in found.values() for one in here]
     listed = not_undone(without_proof(findings, matched))
-    return [*map(_as_described, merge(listed))], idle
+    return [*map(_as_described, without_consequences(merge(listed)))], idle
 
 
 def _as_described(found: Divergence) -> Divergence:

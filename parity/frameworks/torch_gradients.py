@@ -15,14 +15,29 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from parity.model import flatten_inputs
 from parity.outputs.gradients import Cotangents, Noted, cotangent_of, of_input, of_parameter
+from parity.patching import patched
 from parity.site import Site
 from parity.weights.tensors import Tensor
 
 
 @contextlib.contextmanager
 def differentiable(inputs: Any) -> Iterator[None]:
-    """Within it a model's outputs can be differentiated with respect to these inputs."""
-    with torch.inference_mode(False), torch.enable_grad():
+    """Within it a model's outputs can be differentiated with respect to these inputs.
+
+    An LSTM runs step by step: the backward pass of its kernel reads a workspace of the forward
+    pass, and no replay has that.
+    """
+    fused: Any = torch._VF.lstm
+
+    def lstm(*arguments: Any) -> Any:
+        enabled = torch._C._get_mkldnn_enabled()
+        torch._C._set_mkldnn_enabled(False)
+        try:
+            return fused(*arguments)
+        finally:
+            torch._C._set_mkldnn_enabled(enabled)
+
+    with torch.inference_mode(False), torch.enable_grad(), patched(torch._VF, lstm=lstm):
         for tensor in _floating(inputs).values():
             tensor.requires_grad_(True)
         yield

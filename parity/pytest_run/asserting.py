@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parity.errors import FrameworkMissing, ParityError
+from parity.errors import FrameworkMissing, ParityError, UsageError
 from parity.escape import for_terminal
 from parity.pytest_run.state import COMPARED, FILES, RECORDER, RUNNING, SUMMED
 from parity.pytest_run.summary_data import compared_of, failed
@@ -61,6 +61,7 @@ class AssertParity:
         *candidates: Any,
         inputs: Inputs = None,
         formula: Callable[..., Any] | None = None,
+        gradients: bool = False,
         observations: Any = None,
         max_examples: int | None = None,
         seconds: float | None = None,
@@ -92,9 +93,11 @@ class AssertParity:
             limits(seconds, gigabytes),
         ):
             try:
-                if observations is not None:
-                    return self._search(models, observations, inputs, formula, max_examples)
-                return self._compare(models, inputs, formula)
+                if observations is None:
+                    return self._compare(models, inputs, formula, gradients)
+                if gradients:
+                    raise UsageError("gradients= goes with inputs=, not with observations=.")
+                return self._search(models, observations, inputs, formula, max_examples)
             except ParityError as error:
                 text = "\n".join([str(error), *getattr(error, "__notes__", ())])  # hypothesis's
                 self._note(None, text)
@@ -103,13 +106,17 @@ class AssertParity:
                 raise NotParity(f"{text}\n\n{_called_from(2)}") from None
 
     def _compare(
-        self, models: Sequence[Any], inputs: Inputs, formula: Callable[..., Any] | None
+        self,
+        models: Sequence[Any],
+        inputs: Inputs,
+        formula: Callable[..., Any] | None,
+        gradients: bool,
     ) -> Report:
         """One comparison."""
         __tracebackhide__ = True
         from parity.comparison import compare
 
-        report = compare(*models, inputs=inputs, formula=formula)
+        report = compare(*models, inputs=inputs, formula=formula, gradients=gradients)
         accepted = self._note(report)
         if report.verdict != "parity" and not accepted:
             raise NotParity(f"{report}\n{self._saved(report.save_divergences)}\n{_called_from(3)}")

@@ -54,17 +54,22 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models and the inputs of both, in the layout of the reference."""
+    """Two models and the inputs of both, in the layout of the reference.
+
+    `gradients` says whether the backward pass is compared as well.
+    """
 
     reference: Side
     candidate: Side
     inputs: tuple[np.ndarray, ...]
+    gradients: bool = False
 
     def compare(self) -> Any:
         import parity
 
         inputs = self.inputs if len(self.inputs) > 1 else self.inputs[0]
-        return parity.compare(self.reference.wrapped(), self.candidate.wrapped(), inputs=inputs)
+        models = self.reference.wrapped(), self.candidate.wrapped()
+        return parity.compare(*models, inputs=inputs, gradients=self.gradients)
 
     def plain_difference(self) -> float:
         """Largest difference of the plain outputs, relative to the reference's largest output.

@@ -29,6 +29,7 @@ LAST = 3  # the tier of what is asked only where nothing else holds, proved or n
 # The families that are asked first, in this order: of explanations that hold alike the first one is
 # reported. Any other module of this package comes after them, by name.
 _ORDER = (
+    "gradients",
     *("softmax", "softmax_within", "reduction", "reductions_together", "mean_divisor"),
     *("dueling", "distributional"),
     *("weight_layout", "layout", "regrouped", "shifts", "input_order"),

@@ -152,13 +152,25 @@ def _is_the_same(tape: Tape, value: int, other: int) -> bool:
     return not _depends_on(tape, value) and not _depends_on(tape, other)
 
 
+def _before_moves(tape: Tape, value: int) -> int:
+    """The value that a chain of moves started from, some of which may go by a computed shape."""
+    op = tape.producer(value)
+    while op is not None and op.role == "move":
+        moved = [one for one in op.inputs if _depends_on(tape, one)] or op.inputs
+        if len(moved) != 1:
+            break
+        value = moved[0]
+        op = tape.producer(value)
+    return value
+
+
 def _is_next_to(tape: Tape, value: int, other: int) -> bool:
     """Whether one is the other moved, or what an operation gives of it alone, as a clip of none."""
-    roots = tape.before_moves(value), tape.before_moves(other)
+    roots = _before_moves(tape, value), _before_moves(tape, other)
     if roots[0] == roots[1] or _is_moved_from(tape, value, other):
         return True
     for op in filter(None, map(tape.producer, roots)):
-        read = {tape.before_moves(v) for v in op.inputs if tape.is_live(v)}
+        read = {_before_moves(tape, v) for v in op.inputs if _depends_on(tape, v)}
         if len(read) == 1 and read & set(roots):
             return True
     return False

@@ -56,7 +56,7 @@ def missing(case: Case) -> Iterator[Explanation]:
     Proof: the reference's operations without it give the candidate's value.
     """
     reference = inside_reference(case)
-    for value, source, left_out in _bypasses(reference):
+    for value, source, left_out in bypasses(reference):
         predict = with_value(case, value, alone, source)
         if fits(predict, case.first, case.first.candidate):
             yield _left_out_here(case, reference, predict, source, left_out)
@@ -149,7 +149,7 @@ def extra(case: Case) -> Iterator[Explanation]:
     Proof: the candidate's operations without it give the reference's value.
     """
     candidate = inside_candidate(case)
-    for value, source, left_out in _bypasses(candidate):
+    for value, source, left_out in bypasses(candidate):
         fixed = in_candidate(case, value, alone, source)
         if not fits(fixed, case.first, case.first.reference):
             continue
@@ -323,7 +323,7 @@ def _gives_constants(inside: Inside, left_out: list[Op]) -> str:
     return ""
 
 
-def _bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
+def bypasses(inside: Inside) -> Iterator[tuple[int, int, list[Op]]]:
     """Values, what may stand in their place, and what lies between, the least of it first."""
     found = []
     for value, source in inside.derived():

@@ -1,0 +1,101 @@
+"""A gradient that does not come back, or should not, or is scaled on its way back.
+
+These are asked of the backward pass alone, which `compare(..., gradients=True)` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from parity.diagnosis.case import Case
+from parity.diagnosis.causes import Explanation, as_it_is, cause
+from parity.diagnosis.causes._sources import twins
+from parity.diagnosis.causes._substitution import (
+    alone,
+    fits,
+    in_candidate,
+    inside_candidate,
+    inside_reference,
+    with_value,
+)
+from parity.diagnosis.causes.operations import bypasses
+from parity.numerics.difference import residual
+from parity.tape import Op
+
+_SAME_RATIO = 1e-9  # of two gradients in float64, at every element
+_PLACES = 3  # in a summary
+
+
+@cause("gradient-missing", "gradient-not-stopped", tier=1)
+def stopped(case: Case) -> Iterator[Explanation]:
+    """A gradient does not come back through a branch, or comes back where the reference stops it.
+
+    Looks like: a `detach()`, a `stop_gradient` or a `no_grad()` that one model alone has.
+    Proof: the backward pass without what comes back through that branch gives the other's gradient.
+    """
+    if not _is_backward(case):
+        return
+    for value, source, left_out in bypasses(inside_reference(case)):
+        predict = with_value(case, value, alone, source)
+        if fits(predict, case.first, case.first.candidate):
+            yield Explanation(
+                "gradient-missing",
+                f"no gradient comes back through {_listed(left_out)}; the reference's does",
+                predict,
+                parameters={"gradient": ("comes back", "stopped")},
+                unproved=twins(case),
+            )
+            return
+    for value, source, left_out in bypasses(inside_candidate(case)):
+        fixed = in_candidate(case, value, alone, source)
+        if fits(fixed, case.first, case.first.reference):
+            yield Explanation(
+                "gradient-not-stopped",
+                f"a gradient comes back through {_listed(left_out)}; the reference stops it",
+                as_it_is,
+                fixed,
+                {"gradient": ("stopped", "comes back")},
+                unproved=twins(case),
+            )
+            return
+
+
+@cause("gradient-scale", tier=1)
+def scaled(case: Case) -> Iterator[Explanation]:
+    """The gradient is the reference's times a number.
+
+    Looks like: `0.5 * x + 0.5 * x.detach()`, a gradient hook that scales, a custom gradient with a
+    factor too many.
+    Proof: the reference's gradient times that number is the candidate's.
+    """
+    a, b = case.first.reference, case.first.candidate
+    if not _is_backward(case) or a.shape != b.shape or not np.square(a).sum() > 0:
+        return
+    factor = float((a * b).sum() / np.square(a).sum())
+    if residual(b, factor * a) > _SAME_RATIO or factor == 0:
+        return
+    yield Explanation(
+        "gradient-scale",
+        f"the gradient is {factor:.6g} times the reference's",
+        lambda trial: factor * trial.reference,
+        parameters={"scale": (1.0, factor)},
+    )
+
+
+def _is_backward(case: Case) -> bool:
+    """Whether what differs is made by the backward pass of both models."""
+    makers = [view.tape.producer(view.end) for view in (case.reference, case.candidate)]
+    return all(maker is not None and maker.site.stage for maker in makers)
+
+
+def _listed(ops: Sequence[Op]) -> str:
+    """The layers and lines whose backward pass operations are."""
+    sites = [op.site for op in ops if op.role != "move"]
+    names = [
+        f"{site.layer} ({line})" if site.layer else line or site.op
+        for site in sites
+        for line in [site.source.rsplit("/", 1)[-1]]
+    ]
+    return ", ".join([*dict.fromkeys(names)][:_PLACES])
