@@ -91,8 +91,10 @@ def _compared(
     given = [inputs_of(model, models[0], inputs) for model in models]
     formula_tape = None if formula is None else record_formula(formula, given[0])
     phases = Phases(_RECORDING + _REPLAYING + WHOLE * len(candidates))
-    forward = recorded(models[0], models[0], given[0])[1] if gradients else None
+    forward = None
     if gradients:
+        _check_gradients(models)
+        forward = recorded(models[0], models[0], given[0])[1]
         models[0] = replace(models[0], cotangents=drawn)
     side, first = _recorded_reference(models[0], given[0], phases)
     comparisons = []
@@ -115,6 +117,15 @@ def _compared(
         },
         seconds=time.perf_counter() - started,
     )
+
+
+def _check_gradients(models: Sequence[Model]) -> None:
+    for model in models:
+        if model.framework == "numpy":
+            raise InputError(
+                f"{model.name} is NumPy code, which has no gradients: compare it without "
+                "gradients=True, or write it over tensors."
+            )
 
 
 def _recorded_reference(model: Model, inputs: Inputs, phases: Phases) -> tuple[Indexed, PlainRun]:
@@ -142,7 +153,7 @@ def _differentiated(
     """
     (first, forward), (model, tape) = reference, candidate
     model = replace(model, cotangents=cotangents(forward, tape))
-    laid_out = places((first.model, model), (forward, tape), (first.inputs, inputs))
+    laid_out = places((first.model, model), (forward, tape), (first.inputs, inputs), first.tape)
     model, tape = recorded(model, first.model, inputs)
     return plain_run(tape, model, inputs).made(laid_out.tape, laid_out.outputs)
 

@@ -128,6 +128,9 @@ def in_order(
 def missing(name: str, holder: Tape, other: Tape) -> str:
     """What is said of an output that only one model has."""
     leaf = other.other_outputs.get(name, other)
+    if name in holder.gradients:
+        why = "nothing leads back to it there" if leaf is None else "it is not trained there"
+        return f"{holder.model} has a {name}, {other.model} has none: {why}, or is not its pair"
     if leaf is other:
         return f"output {name!r} of {holder.model} is missing in {other.model}"
     return (

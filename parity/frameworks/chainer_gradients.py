@@ -13,6 +13,7 @@ from parity.outputs.gradients import Cotangents, Noted, cotangent_of, of_input, 
 from parity.patching import patched
 from parity.recorder import Recorder
 from parity.site import Site
+from parity.tape import Op
 
 chainer = import_chainer()
 
@@ -50,13 +51,21 @@ class BackwardSites:
     """Where the function of the forward pass was applied that is differentiated now."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._sites: dict[int, tuple[Any, Site]] = {}  # with the nodes, whose `id`s stay theirs
+        self._ops: dict[int, tuple[Any, Op]] = {}  # with the nodes, whose `id`s stay theirs
         self._site: Site | None = None
         recorder.differentiated = lambda: self._site
 
-    def forward(self, node: Any, site: Site) -> None:
+    def forward(self, node: Any, op: Op) -> None:
         """A function was applied."""
-        self._sites[id(node)] = node, site
+        self._ops[id(node)] = node, op
+
+    def differentiated_by(self, gradient: Any) -> tuple[str, Op] | None:
+        """The function that a function of a gradient holds, and the attribute by which."""
+        for key, item in vars(gradient).items():
+            node, op = self._ops.get(id(item), (None, None))
+            if node is item and op is not None and op.role == "compute":
+                return key, op
+        return None
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
@@ -65,7 +74,8 @@ class BackwardSites:
 
         def step(node: Any, *arguments: Any) -> Any:
             before = self._site
-            _, self._site = self._sites.get(id(node), (None, Site("", "")))
+            known = self._ops.get(id(node))
+            self._site = Site("", "") if known is None else known[1].site
             try:
                 return own(node, *arguments)
             finally:

@@ -36,6 +36,10 @@ class Call:
         draws: how often it drew with NumPy: what it drew are the last of the op's inputs.
         changed: those of `held` that it changes in place, as running statistics: what they are
             then are the last of the op's outputs.
+        missing: places of its arguments that were None, as a gradient of what nothing reads is.
+        of: of a gradient the attribute that is the function which it differentiates, and that
+            function: it keeps what its forward pass found, as where the largest values were. What
+            that reads is read first of all.
     """
 
     node: Any
@@ -44,6 +48,8 @@ class Call:
     settings: dict[str, Any]
     draws: int = 0
     changed: tuple[str, ...] = ()
+    missing: tuple[int, ...] = ()
+    of: tuple[str, Op] | None = None
 
 
 def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
@@ -54,12 +60,29 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
     """
     call: Call = op.call
     node = copy_of(call.node)
+    if call.of is not None:
+        key, forward = call.of
+        found = copy_of(forward.call.node)
+        given, arguments = arguments[: len(forward.inputs)], arguments[len(forward.inputs) :]
+        _forward(found, forward.call, given, precision)
+        setattr(node, key, found)
+    return _forward(node, call, arguments, precision, op.kind)
+
+
+def _forward(
+    node: Any, call: Call, arguments: Sequence[Native], precision: Precision, kind: str = ""
+) -> list[Native]:
+    """Runs the forward pass of a node, which keeps what it finds."""
     count = len(arguments) - len(call.held) - call.draws
     noise = arguments[len(arguments) - call.draws :]
     for key, array in zip(call.held, arguments[count:], strict=False):
         setattr(state_of(node), key, array.copy())
-    if precision and op.kind == "Cast" and np.dtype(node.type).kind == "f":
+    if precision and type(node).__name__ == "Cast" and np.dtype(node.type).kind == "f":
         node.type = np.dtype(precision)
+    if precision and not is_of_users(node):  # what a gradient is cast to, as a weight's
+        for key, item in vars(node).items():
+            if isinstance(item, np.dtype) and item.kind == "f":
+                setattr(node, key, np.dtype(precision))
     with ExitStack() as stack:
         stack.enter_context(np.errstate(all="ignore"))  # the user's own run has warned
         for key, item in call.settings.items():
@@ -67,12 +90,15 @@ def execute(op: Op, arguments: Sequence[Native], precision: Precision) -> list[N
                 stack.enter_context(chainer.using_config(key, item))
         if call.draws:
             stack.enter_context(Host(noise).watching(node))
-        outputs = node.forward(tuple(arguments[:count]))
+        given = list(arguments[:count])
+        for place in call.missing:
+            given.insert(place, None)
+        outputs = node.forward(tuple(given))
     results = [array for array, kept in zip(outputs, call.kept, strict=True) if kept]
     results += [getattr(state_of(node), key) for key in call.changed]
     for result in results:
         if precision and result.dtype.kind == "f" and result.dtype != precision:
-            raise NoFloat64(f"{op.kind} gives {result.dtype} for {precision}")
+            raise NoFloat64(f"{kind} gives {result.dtype} for {precision}")
     return results
 
 

@@ -105,7 +105,8 @@ class Watch:
             drew = state is not None and state != _random_state() and not draws
             if draws:
                 self._drawn = _random_state()
-            self._add(before, [array_of(item) for item in inputs], held, outputs, drew, draws)
+            given = [None if _is_none(item) else array_of(item) for item in inputs]
+            self._add(before, given, held, outputs, drew, draws)
             if drew or draws:
                 self._drawn = _random_state()
             return outputs
@@ -159,7 +160,7 @@ class Watch:
     def _add(
         self,
         node: Any,
-        inputs: list[Array],
+        inputs: Sequence[Array | None],
         held: Mapping[str, Array],
         outputs: Any,
         drew: bool,
@@ -172,7 +173,11 @@ class Watch:
         kept = tuple(array is not None for array in arrays)
         kind = node._impl_name
         noise = [self.recorder.draw_by_numpy(one) for one in draws]  # before it is looked for
-        ids = [self.value(array) for array in inputs]
+        missing = tuple(place for place, array in enumerate(inputs) if array is None)
+        ids = [self.value(array) for array in inputs if array is not None]
+        of = None if self._sites is None else self._sites.differentiated_by(node)
+        if of is not None:
+            ids = [*of[1].inputs, *ids]
         # a condition that the model's own NumPy code made of values of the run
         pre = vars(state_of(node))
         changed = tuple(
@@ -214,10 +219,10 @@ class Watch:
             ],
             role=role,
             attributes=_attributes(node),
-            call=Call(node, tuple(held), kept, settings, len(draws), changed),
+            call=Call(node, tuple(held), kept, settings, len(draws), changed, missing, of),
         )
         if self._sites is not None:
-            self._sites.forward(outputs[0].creator_node, op.site)
+            self._sites.forward(outputs[0].creator_node, op)
         if masks and reads.first is None:  # other inputs would not move them
             reads.rounded.add(op.index)
         if any(map(_is_found_order, getattr(node, "slices", None) or ())):
@@ -255,6 +260,10 @@ class Watch:
             self._names = {id(item[0]): item for item in _named_arrays(self._links, self._obj)}
             found = self._names.get(id(array))
         return (found[1], found[2]) if found else ("constant", "")
+
+
+def _is_none(item: Any) -> bool:
+    return item is None or isinstance(item, chainer.Variable) and item.array is None
 
 
 def _check_arrays(node: Any, inputs: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.arrays import Array
 
+NO_GRADIENT = "no_gradient"  # the kind of an operation that gives zeros in the place of one
 # By an output's name and shape, what its elements are weighted by: float32 of that shape.
 Cotangents = Callable[[str, tuple[int, ...]], Array]
 

@@ -17,12 +17,20 @@ import numpy as np
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.draws.draw import Transform
 from parity.errors import InputError
-from parity.matching.axis_order import orders
+from parity.matching.axis_order import Order, orders
 from parity.model import Inputs, Model
-from parity.outputs.gradients import Cotangents, drawn, of_input, of_parameter
+from parity.outputs.gradients import (
+    NO_GRADIENT,
+    Cotangents,
+    cotangent_of,
+    drawn,
+    of_input,
+    of_parameter,
+)
 from parity.tape import Array, Op, Site, Tape, Value
 from parity.weights.pairing import Pair, Pairing, Side, pairings
 from parity.weights.sides import as_sides
+from parity.weights.tensors import varied
 from parity.weights.writing import converted, ordered
 
 _SAME = 1e-6  # relative: a weight may have been rounded to float32
@@ -36,11 +44,13 @@ class Place:
         name: the output of the reference.
         sources: the candidate's outputs.
         of: makes the one, in the reference's layout, of the others.
+        zeros: what it is where the candidate has none of it; None where the reference has none.
     """
 
     name: str
     sources: tuple[str, ...]
     of: Callable[..., list[Array]]
+    zeros: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +76,21 @@ class Places:
                 values.append(made)
                 recorded[made.id] = tape.native(arrays[0], dtype)
                 outputs[place.name] = made.id
-            elif all(name in tape.other_outputs for name in place.sources):
+            elif any(name not in tape.other_outputs for name in place.sources):
+                continue
+            elif place.zeros is None:
                 others[place.name] = None
+            else:
+                start = next(one for one in outputs if cotangent_of(one) in tape.inputs)
+                read = (tape.inputs[cotangent_of(start)],)
+                dtype = place.zeros.dtype.name
+                made = Value(len(values), "computed", place.zeros.shape, dtype, "", len(ops))
+                call = Transform(partial(_none, place.zeros))
+                site = Site(NO_GRADIENT, "", (), "backward")
+                ops.append(Op(len(ops), NO_GRADIENT, read, (made.id,), site, call=call))
+                values.append(made)
+                recorded[made.id] = tape.native(place.zeros, dtype)
+                outputs[place.name] = made.id
         kept = {place.name for place in self.places}
         taken = {name for place in self.places for name in place.sources} - kept
         return replace(
@@ -80,28 +103,44 @@ class Places:
             gradients=(tape.gradients - taken) | kept,
         )
 
+    # what is done to tapes is done to the outputs of runs
+
     def outputs(self, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs of a run likewise."""
         found = dict(outputs)
         for place in self.places:
             if all(name in outputs for name in place.sources):
                 (found[place.name],) = place.of(*(outputs[name] for name in place.sources))
+            elif place.zeros is not None and not any(name in outputs for name in place.sources):
+                found[place.name] = place.zeros
         kept = {place.name for place in self.places}
         taken = {name for place in self.places for name in place.sources} - kept
         return {name: one for name, one in found.items() if name not in taken}
 
 
 def places(
-    models: tuple[Model, Model], tapes: tuple[Tape, Tape], given: tuple[Inputs, Inputs]
+    models: tuple[Model, Model],
+    tapes: tuple[Tape, Tape],
+    given: tuple[Inputs, Inputs],
+    reference: Tape,
 ) -> Places:
     """Where the gradients of the first model's inputs and parameters lie in the second's.
 
     Args:
         tapes: of both models without their gradients, on what is given to each.
+        reference: of the first with them.
     """
     first, second = as_sides(models, tapes, given)
     way = _as_held(first, second)
-    return Places((*_of_inputs(first, second), *_of_parameters(first, second, way)))
+    found = [*_of_inputs(first, second), *_of_parameters(first, second, way)]
+    found += _by_contents(first, second, found)
+    sizes = {of_parameter(one.name): one.shape for one in first.tensors if one.trainable}
+    known = {
+        name: np.zeros(sizes[name], reference.values[value].dtype)
+        for name, value in reference.outputs.items()
+        if name in sizes
+    }
+    return Places(tuple(replace(one, zeros=known.get(one.name)) for one in found))
 
 
 def _as_held(first: Side, second: Side) -> Pairing:
@@ -210,6 +249,40 @@ def _gathered(terms: tuple[tuple[Array, Array | float], ...], *gradients: Array)
     flat = np.concatenate([array.ravel() for array in gradients])
     found = [np.where(at < 0, 0, flat[at] * factor) for at, factor in terms]
     return [np.asarray(sum(found[1:], found[0]), flat.dtype)]
+
+
+def _by_contents(first: Side, second: Side, found: Sequence[Place]) -> Iterator[Place]:
+    """Of parameters that no step pairs, as a table that is indexed in one model and added in one.
+
+    They hold the same, in some order of axes, and nothing else does.
+    """
+    known = {one.name for one in found}, {name for one in found for name in one.sources}
+    left, right = (
+        [one for one in side.tensors if one.trainable and of_parameter(one.name) not in names]
+        for side, names in zip((first, second), known, strict=True)
+    )
+    ways = {
+        one.name: [
+            (other, order)
+            for other in right
+            for order in orders(other.shape, one.shape)
+            if other.size == one.size and varied(one)
+            if np.allclose(order.apply(other.read()), one.read(), _SAME, _SAME)
+        ]
+        for one in left
+    }
+    for name, fitting in ways.items():
+        if len(fitting) == 1:
+            ((other, order),) = fitting
+            yield Place(of_parameter(name), (of_parameter(other.name),), partial(_applied, order))
+
+
+def _none(zeros: Array, cotangent: Array) -> list[Array]:
+    return [zeros]
+
+
+def _applied(order: Order, gradient: Array) -> list[Array]:
+    return [order.apply(gradient)]
 
 
 class _Partners:

@@ -22,6 +22,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes.operations import bypasses
 from parity.numerics.difference import residual
+from parity.outputs.gradients import NO_GRADIENT
 from parity.tape import Op
 
 _SAME_RATIO = 1e-9  # of two gradients in float64, at every element
@@ -35,6 +36,14 @@ def stopped(case: Case) -> Iterator[Explanation]:
     Looks like: a `detach()`, a `stop_gradient` or a `no_grad()` that one model alone has.
     Proof: the backward pass without what comes back through that branch gives the other's gradient.
     """
+    if _has_none(case):
+        yield Explanation(
+            "gradient-missing",
+            "no gradient comes back here; the reference's does",
+            lambda trial: np.zeros_like(trial.reference),
+            parameters={"gradient": ("comes back", "stopped")},
+        )
+        return
     if not _is_backward(case):
         return
     for value, source, left_out in bypasses(inside_reference(case)):
@@ -88,6 +97,12 @@ def _is_backward(case: Case) -> bool:
     """Whether what differs is made by the backward pass of both models."""
     makers = [view.tape.producer(view.end) for view in (case.reference, case.candidate)]
     return all(maker is not None and maker.site.stage for maker in makers)
+
+
+def _has_none(case: Case) -> bool:
+    """Whether the candidate has zeros in the place of a gradient that it has not."""
+    maker = case.candidate.tape.producer(case.candidate.end)
+    return maker is not None and maker.kind == NO_GRADIENT
 
 
 def _listed(ops: Sequence[Op]) -> str:
