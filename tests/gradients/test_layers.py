@@ -125,8 +125,10 @@ def gru() -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("mode", ["eval", "train"])
 @pytest.mark.parametrize(
-    "build", [convolutions, batch_norm, embeddings, layer_norm, lstm, gru], ids=lambda one: one.__name__
-)  # fmt: skip
+    "build",
+    [convolutions, batch_norm, embeddings, layer_norm, lstm, gru],
+    ids=lambda one: one.__name__,
+)
 def test_their_gradients_agree(build: Callable[[], tuple[Any, Any, Any]], mode: Any) -> None:
     torch.manual_seed(0)
     reference, candidate, inputs = build()

@@ -22,6 +22,7 @@ from parity.diagnosis.causes._substitution import (
 )
 from parity.diagnosis.causes.operations import bypasses
 from parity.numerics.difference import residual
+from parity.operations import ADDITIONS
 from parity.outputs.gradients import NO_GRADIENT
 from parity.tape import Op
 
@@ -106,8 +107,9 @@ def _has_none(case: Case) -> bool:
 
 
 def _listed(ops: Sequence[Op]) -> str:
-    """The layers and lines whose backward pass operations are."""
-    sites = [op.site for op in ops if op.role != "move"]
+    """The layers and lines whose backward pass operations are; sums are of no branch's own."""
+    computing = [op for op in ops if op.role != "move"]
+    sites = [op.site for op in computing if op.word not in ADDITIONS] or [computing[-1].site]
     names = [
         f"{site.layer} ({line})" if site.layer else line or site.op
         for site in sites
