@@ -31,9 +31,10 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def place(layer: str, source: str, op: str) -> str:
+def place(layer: str, source: str, op: str, stage: str = "") -> str:
     """Where an operation is, in a few words."""
-    return layer or relative(source) or op
+    where = layer or relative(source) or op
+    return f"{where} ({stage})" if stage else where
 
 
 def operation(reference: str, candidate: str) -> str:

@@ -95,7 +95,7 @@ def _comparison(report: Result, comparison: Comparison, width: int) -> Iterator[
         yield Text("")
     yield _outputs(comparison)
     names = report.reference.name, comparison.candidate.name
-    verdicts = {row.name: row.verdict for row in comparison.outputs}
+    verdicts = {row.name: row.verdict for row in comparison.outputs if not row.is_gradient}
     heads = [*say.heads_lines(comparison.heads, names, verdicts)]
     if heads:
         yield Text("\n".join(heads))
@@ -254,7 +254,7 @@ def _places(found: StructuralDifference) -> str:
 
 
 def _place(site: Site | None) -> str:
-    return "-" if site is None else say.place(site.layer, site.source, site.op)
+    return "-" if site is None else say.place(site.layer, site.source, site.op, site.stage)
 
 
 def _outputs(comparison: Comparison) -> RenderableType:

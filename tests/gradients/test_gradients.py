@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,29 @@ def test_a_gradient_that_is_stopped_altogether_is_one_finding() -> None:
     assert found.cause.confirmed
     assert found.reference.stage == "backward"
     assert parity.compare(TorchNet(), Stopped(), inputs=X).verdict == "parity"
+
+
+def test_reports_say_that_it_is_the_backward_pass(tmp_path: Path) -> None:
+    class Heads(TorchNet):
+        def forward(self, x: Any) -> Any:
+            h = torch.tanh(self.first(x))
+            return {"one": self.second(h), "other": h}
+
+    class Port(KerasNet):
+        def call(self, x: Any) -> Any:
+            h = tf.tanh(self.first(x))
+            return {"one": self.second(tf.stop_gradient(h)), "other": h}
+
+    report = parity.compare(Heads(), Port(), inputs=X, gradients=True)
+    report.save_html(tmp_path / "page.html")
+    text, page = str(report), (tmp_path / "page.html").read_text()
+    assert "backward pass  second" in text
+    assert "second (backward)" in text  # a row of the table of layers
+    assert "heads: one parity, other parity\n" in text
+    assert "second (backward pass)" in page and "heads: one parity, other parity<" in page
+    data = report.to_dict()["comparisons"][0]
+    assert data["divergences"][0]["reference"]["stage"] == "backward"
+    assert [row["is_gradient"] for row in data["outputs"]] == [False, False, *[True] * 4]
 
 
 def test_a_gradient_that_the_reference_alone_stops_does_not_pass() -> None:

@@ -200,6 +200,7 @@ def _side(found: Data, side: str, at: int) -> dict[str, Any]:
     others = [one for one in dict.fromkeys(others) if one != here]
     return {
         **found[side],
+        "layer": " ".join(filter(None, (found[side]["layer"], _stage(found[side])))),
         "source": relative(found[side]["source"]),
         "frames": [
             f"{relative('{file}:{line}'.format(**frame))} in {frame['function']}"
@@ -212,9 +213,16 @@ def _side(found: Data, side: str, at: int) -> dict[str, Any]:
     }
 
 
+def _stage(site: Data) -> str:
+    """Says so of a step of the backward pass; older reports have none."""
+    return f"({site['stage']} pass)" if site.get("stage") else ""
+
+
 def place(site: Data | None) -> str:
     """Where an operation is, in a few words."""
-    return "–" if site is None else str(say.place(site["layer"], site["source"], site["op"]))
+    if site is None:
+        return "–"
+    return str(say.place(site["layer"], site["source"], site["op"], site.get("stage", "")))
 
 
 def _by(residual: Any) -> str:
@@ -280,8 +288,9 @@ def _link(divergences: Sequence[dict[str, Any]], layers: Sequence[dict[str, Any]
         found = divergence["found"]
         # as the table of layers calls the place of an operation
         names = {
-            site["layer"] or site["source"].rsplit("/", 1)[-1] or site["op"]
+            f"{name} ({site['stage']})" if site.get("stage") else name
             for site in (found["candidate"], *found["candidate_region"])
+            for name in [site["layer"] or site["source"].rsplit("/", 1)[-1] or site["op"]]
         }
         row = next((row for row in free if row["candidate"] in names), None)
         if row is not None:
@@ -353,7 +362,8 @@ def _heads(report: Data, found: Data) -> list[str]:
         for side in ("reference", "candidate")
     ]
     names = str(report["reference"]["name"]), str(found["candidate"]["name"])
-    verdicts = {row["name"]: row["verdict"] for row in found["outputs"]}
+    rows = (row for row in found["outputs"] if not row.get("is_gradient"))
+    verdicts = {row["name"]: row["verdict"] for row in rows}
     return [line.strip() for line in say.heads_lines((pair[0], pair[1]), names, verdicts)]
 
 
