@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,7 +40,6 @@ from parity.keeping import left_as_it_was
 from parity.keeping.leaf import Put, StateRules
 from parity.model import flatten_inputs, map_arrays
 from parity.outputs import flatten as structure
-from parity.outputs.gradients import Noted
 from parity.patching import patched
 from parity.recorder import Recorder
 from parity.tape import Array, Tape
@@ -122,18 +121,14 @@ def _record(model: Model, inputs: Inputs, wrapped: Collection[str]) -> Tape:
     if arrays:
         recorder.how_it_reads = "reads its inputs as NumPy arrays and computes with them"
         recorder.instead = "Compute with Chainer's functions on Variables"
-    sites = None if model.cotangents is None else BackwardSites(recorder)
-
-    def noted(name: str, array: Array) -> None:
-        ids[name] = recorder.leaf(array, "input", name, array.shape, array.dtype.name)
-
+    sites = None if model.cotangents is None else BackwardSites(recorder, ids)
     watch = Watch(recorder, links, model.obj, sites)
     native = map_arrays(watch.followed, native)
     host = recorder.host.watching(model.obj, *links.values())
     args, kwargs = bound(model, native)
     with _set_up(model), _updates(watch):
         with host, watch.applying(), _States(recorder):
-            result, found = _called(model, native, args, kwargs, sites, noted)
+            result, found = _called(model, native, args, kwargs, sites)
         outputs = {
             path: recorder.output(item, lambda one: watch.value(array_of(one)))
             for path, item in found.items()
@@ -193,15 +188,13 @@ def _called(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     sites: BackwardSites | None = None,
-    noted: Noted = lambda name, array: None,
 ) -> tuple[Any, structure.Outputs]:
     """What a model gives, and its arrays, with their gradients where these are asked for."""
     result = run(model, lambda: model.obj(*args, **kwargs))
     flat = run(model, lambda: structure.flatten(result, _is_variable))
     if model.cotangents is not None:
-        with nullcontext() if sites is None else sites.followed():
-            given = gradients(flat, inputs, model.obj, model.cotangents, noted)
-            flat.add_gradients(given, _is_variable)
+        found = gradients(flat, inputs, model.obj, model.cotangents, sites)
+        flat.add_gradients(found, _is_variable)
     return result, flat
 
 

@@ -9,17 +9,21 @@ from typing import Any
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_weights import links_of, tensors
 from parity.model import flatten_inputs
-from parity.outputs.gradients import Cotangents, Noted, cotangent_of, of_input, of_parameter
+from parity.outputs.gradients import Cotangents, cotangent_of, of_input, of_parameter
 from parity.patching import patched
 from parity.recorder import Recorder
 from parity.site import Site
-from parity.tape import Op
+from parity.tape import Array, Op
 
 chainer = import_chainer()
 
 
 def gradients(
-    outputs: Mapping[str, Any], inputs: Any, obj: object, cotangents: Cotangents, noted: Noted
+    outputs: Mapping[str, Any],
+    inputs: Any,
+    obj: object,
+    cotangents: Cotangents,
+    sites: BackwardSites | None,
 ) -> dict[str, Any]:
     """Vector-Jacobian products of outputs, by what they are with respect to; None of no path."""
     differentiated = {
@@ -42,18 +46,31 @@ def gradients(
     given = []
     for name, item in differentiated.items():
         given.append(chainer.Variable(cotangents(name, item.shape).astype(item.dtype)))
-        noted(cotangent_of(name), given[-1].array)
-    found = chainer.grad(list(differentiated.values()), list(sources.values()), given)
+        if sites is not None:
+            sites.starts(name, given[-1].array)
+    with contextlib.nullcontext() if sites is None else sites.followed():
+        found = chainer.grad(list(differentiated.values()), list(sources.values()), given)
     return dict(zip(sources, found, strict=True))
 
 
 class BackwardSites:
-    """Where the function of the forward pass was applied that is differentiated now."""
+    """Where the function of the forward pass was applied that is differentiated now.
 
-    def __init__(self, recorder: Recorder) -> None:
+    Args:
+        inputs: of the tape, by name: those that a backward pass starts from are added.
+    """
+
+    def __init__(self, recorder: Recorder, inputs: dict[str, int]) -> None:
+        self._recorder, self._inputs = recorder, inputs
         self._ops: dict[int, tuple[Any, Op]] = {}  # with the nodes, whose `id`s stay theirs
         self._site: Site | None = None
         recorder.differentiated = lambda: self._site
+
+    def starts(self, name: str, cotangent: Array) -> None:
+        """Says what a backward pass starts from."""
+        called, dtype = cotangent_of(name), cotangent.dtype.name
+        leaf = self._recorder.leaf(cotangent, "input", called, cotangent.shape, dtype)
+        self._inputs[called] = leaf
 
     def forward(self, node: Any, op: Op) -> None:
         """A function was applied."""

@@ -174,18 +174,12 @@ class Watch:
         kind = node._impl_name
         noise = [self.recorder.draw_by_numpy(one) for one in draws]  # before it is looked for
         missing = tuple(place for place, array in enumerate(inputs) if array is None)
-        ids = [self.value(array) for array in inputs if array is not None]
         of = None if self._sites is None else self._sites.differentiated_by(node)
-        if of is not None:
-            ids = [*of[1].inputs, *ids]
+        ids = [] if of is None else [*of[1].inputs]
+        ids += [self.value(array) for array in inputs if array is not None]
         # a condition that the model's own NumPy code made of values of the run
         pre = vars(state_of(node))
-        changed = tuple(
-            key
-            for key, item in held.items()
-            if not np.array_equal(pre[key], item, equal_nan=item.dtype.kind == "f")
-            and (self.recorder.find(item) is not None or self._name(item)[1])
-        )
+        changed = self._changed_in_place(held, pre)
         for key in changed:  # a leaf, or what an earlier change made, with the values it had
             self.value(held[key])
         masks = {
@@ -204,11 +198,6 @@ class Watch:
             self.recorder.changes(held[key], pre[key].copy())
             self._changed[id(held[key])] = held[key]
         settings = {key: getattr(chainer.config, key) for key in _SETTINGS}
-        role: Role = "compute"
-        if drew:
-            role = "random"
-        elif kind in _MOVES and type(node).__module__.startswith("chainer."):
-            role = "move"
         op = self.recorder.op(
             kind,
             ids,
@@ -217,7 +206,7 @@ class Watch:
                 for array in (*arrays, *(held[key] for key in changed))
                 if array is not None
             ],
-            role=role,
+            role="random" if drew else _role(node),
             attributes=_attributes(node),
             call=Call(node, tuple(held), kept, settings, len(draws), changed, missing, of),
         )
@@ -227,6 +216,17 @@ class Watch:
             reads.rounded.add(op.index)
         if any(map(_is_found_order, getattr(node, "slices", None) or ())):
             self.recorder.reads.baked.add(op.index)
+
+    def _changed_in_place(
+        self, held: Mapping[str, Array], before: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Attributes of a node, values of the tape, that its forward pass has changed."""
+        return tuple(
+            key
+            for key, item in held.items()
+            if not np.array_equal(before[key], item, equal_nan=item.dtype.kind == "f")
+            and (self.recorder.find(item) is not None or self._name(item)[1])
+        )
 
     def value(self, array: Array) -> int:
         """The id of an array; one not seen yet becomes a leaf, by its name in the model."""
@@ -260,6 +260,11 @@ class Watch:
             self._names = {id(item[0]): item for item in _named_arrays(self._links, self._obj)}
             found = self._names.get(id(array))
         return (found[1], found[2]) if found else ("constant", "")
+
+
+def _role(node: Any) -> Role:
+    moves = node._impl_name in _MOVES and type(node).__module__.startswith("chainer.")
+    return "move" if moves else "compute"
 
 
 def _is_none(item: Any) -> bool:

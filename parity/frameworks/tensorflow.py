@@ -44,7 +44,6 @@ from parity.inputs.binding import FLAG, Arguments, bound
 from parity.keeping import left_as_it_was
 from parity.model import as_it_is, flatten_inputs, is_record, map_arrays
 from parity.outputs import flatten as structure
-from parity.outputs.gradients import Noted
 from parity.outputs.tensors import DENSE, ITSELF, Items, Path
 from parity.patching import patched
 from parity.recorder import Recorder
@@ -118,13 +117,10 @@ def _record(model: Model, inputs: Inputs) -> tuple[Tape, bool]:
     }
     args, kwargs = _arguments(model, tensors)
 
-    sites = None if model.cotangents is None else BackwardSites(watcher)
-
-    def noted(name: str, tensor: Native) -> None:
-        ids[name] = watcher.leaf(tensor, "input", name)
+    sites = None if model.cotangents is None else BackwardSites(watcher, ids)
 
     def call() -> tuple[Any, structure.Outputs, dict[str, int]]:
-        result, flat = _called(model, function, tensors, args, kwargs, held, sites, noted)
+        result, flat = _called(model, function, tensors, args, kwargs, held, sites)
         found = {path: recorder.output(item, watcher.value) for path, item in flat.items()}
         return result, flat, found
 
@@ -176,7 +172,6 @@ def _called(
     kwargs: Mapping[str, Any],
     held: weights.Holdings,
     sites: BackwardSites | None = None,
-    noted: Noted = lambda name, tensor: None,
 ) -> tuple[Any, structure.Outputs]:
     """What a model gives, and its tensors, with their gradients where these are asked for."""
     with _shorter_messages():
@@ -186,7 +181,7 @@ def _called(
         with differentiable(inputs, sites) as tape:
             result = function(*args, **kwargs)
             flat = structure.flatten(result, _is_tensor)
-        found = gradients(tape, flat, inputs, held, model.cotangents, sites, noted)
+        found = gradients(tape, flat, inputs, held, model.cotangents, sites)
         flat.add_gradients(found, _is_tensor)
     return result, flat
 

@@ -18,7 +18,7 @@ from tensorflow.python.eager import backprop, record
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.model import flatten_inputs
-from parity.outputs.gradients import Cotangents, Noted, cotangent_of, of_input, of_parameter
+from parity.outputs.gradients import Cotangents, cotangent_of, of_input, of_parameter
 from parity.patching import patched
 from parity.site import Site
 from parity.tape import Native, Op
@@ -44,7 +44,6 @@ def gradients(
     held: Holdings,
     cotangents: Cotangents,
     sites: BackwardSites | None,
-    noted: Noted,
 ) -> dict[str, Any]:
     """Vector-Jacobian products of outputs, by what they are with respect to; None of no path.
 
@@ -70,11 +69,9 @@ def gradients(
     for name, item in differentiated.items():
         array = cotangents(name, tuple(item.shape))
         given.append(tf.constant(array.astype(item.dtype.as_numpy_dtype)))
-        noted(cotangent_of(name), given[-1])
+        if sites is not None:
+            sites.starts(name, item, given[-1])
     with contextlib.nullcontext() if sites is None else sites.followed():
-        for output, cotangent in zip(differentiated.values(), given, strict=True):
-            if sites is not None:
-                sites.starts(output, cotangent)
         found = tape.gradient(list(differentiated.values()), list(sources.values()), given)
     return dict(zip(sources, found, strict=True))
 
@@ -84,9 +81,14 @@ def _is_continuous(tensor: Any) -> bool:
 
 
 class BackwardSites:
-    """Where the operation of the forward pass ran that a gradient function belongs to."""
+    """Where the operation of the forward pass ran that a gradient function belongs to.
 
-    def __init__(self, watcher: Watcher) -> None:
+    Args:
+        inputs: of the tape, by name: those that a backward pass starts from are added.
+    """
+
+    def __init__(self, watcher: Watcher, inputs: dict[str, int]) -> None:
+        self._inputs = inputs
         self._watcher, self._recorder = watcher, watcher.recorder
         # by the value of a gradient, what it is a gradient of: of a sum and its terms it is one
         self._of: dict[int, set[int]] = {}
@@ -140,9 +142,11 @@ class BackwardSites:
         finally:
             pywrap_tfe.TFE_Py_RegisterGradientFunction(own)
 
-    def starts(self, output: Native, cotangent: Native) -> None:
+    def starts(self, name: str, output: Native, cotangent: Native) -> None:
         """Says what a backward pass starts from, and of which output it is the gradient."""
-        self._of.setdefault(self._watcher.value(cotangent), set()).add(self._watcher.value(output))
+        called = cotangent_of(name)
+        value = self._inputs[called] = self._watcher.leaf(cotangent, "input", called)
+        self._of[value] = {self._watcher.value(output)}
 
     def _differentiated(
         self, kind: str, outputs: Sequence[Any], gradients: Sequence[Any]

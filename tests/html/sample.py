@@ -18,7 +18,8 @@ HOSTILE = (
 
 def site(op: str = "relu", layer: str = "", source: str = "/nets/net.py:7") -> dict[str, Any]:
     frames = [{"file": "/nets/net.py", "line": line, "function": "forward"} for line in (7, 3)]
-    return {"op": op, "layer": layer, "source": source, "code": "y = f(x)", "frames": frames}
+    site = {"op": op, "layer": layer, "source": source, "code": "y = f(x)", "frames": frames}
+    return {**site, "stage": ""}
 
 
 def difference(relative: Any = 3e-7, largest: Any = 1e-6) -> dict[str, Any]:
@@ -114,6 +115,7 @@ def output(name: str = "output", found: Any = ..., decisions: bool = True) -> di
         "candidate_shape": [5, 3],
         "difference": difference() if found is ... else found,
         "decisions": choices if decisions else None,
+        "is_gradient": False,
     }
 
 
