@@ -25,6 +25,7 @@ from parity.host_reads import HostReads, is_written
 from parity.keeping.walk import held_by
 from parity.operations import kernel_name
 from parity.outputs.flatten import Outputs
+from parity.outputs.gradients import cotangent_of
 from parity.tape import Adapter, Array, LeafKind, Native, Op, Role, Site, Tape, Value
 
 
@@ -284,6 +285,7 @@ class Recorder:
             numbers=returned.numbers,
             classes=returned.classes,
             gradients=frozenset(returned.gradients),
+            cotangents=frozenset(map(cotangent_of, returned)) & inputs.keys(),
         )
 
     def _lost_draw(self, model: str, outputs: set[int]) -> str:

@@ -57,6 +57,7 @@ class Tape:
         traced: whether the code of graphs ran for it, where a model runs the graphs themselves.
         tables: by value what it is in float64, where the other model made it beforehand.
         gradients: names of outputs that are gradients of the others.
+        cotangents: names of inputs that these start from.
     """
 
     adapter: Adapter
@@ -82,6 +83,7 @@ class Tape:
     kernels: dict[int, bool] = field(default_factory=dict)  # by operation: see `Replay`
     tables: Mapping[int, Array] = field(default_factory=dict)
     gradients: frozenset[str] = frozenset()
+    cotangents: frozenset[str] = frozenset()
     _wide: dict[int, Native] = field(default_factory=dict, init=False)  # small leaves in float64
 
     @property
@@ -102,6 +104,11 @@ class Tape:
     def used(self) -> frozenset[int]:
         """Indices of the operations that lead to an output."""
         return self.graph.used
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The inputs that the model's user gives, by name."""
+        return {name: one for name, one in self.inputs.items() if name not in self.cotangents}
 
     @property
     def output_names(self) -> dict[int, str]:

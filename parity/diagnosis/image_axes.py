@@ -57,7 +57,7 @@ def _is_of_images(tape: Tape, value: int, end: int) -> bool:
 def _in_two_layouts(found: Match) -> Iterator[tuple[int, int]]:
     """The inputs that were given to the models in two layouts."""
     reference, candidate = (tape.values for tape in found.tapes)
-    for value in found.side.tape.inputs.values():
+    for value in found.side.tape.given.values():
         pair = found.pairs.get(value)
         if pair is not None:
             # of one channel the values lie alike in both layouts

@@ -115,7 +115,7 @@ def _followed(matched: Match, own: Replay) -> list[Changed]:
     """Replays of both models with one sample changed, for each of the first samples."""
     tape = matched.reference.tape
     run = tape.replay("float64")
-    lengths = {len(array) for array in map(run.array, tape.inputs.values()) if array.ndim}
+    lengths = {len(array) for array in map(run.array, tape.given.values()) if array.ndim}
     if len(lengths) != 1:
         return []
     (count,) = lengths
@@ -130,7 +130,7 @@ def _followed(matched: Match, own: Replay) -> list[Changed]:
 def _with_changed(tape: Tape, run: Replay, sample: int) -> Mapping[int, Array]:
     """Every floating input with one sample moved."""
     changed = {}
-    for value in tape.inputs.values():
+    for value in tape.given.values():
         array = run.array(value)
         if array.dtype.kind == "f" and array.ndim and sample < len(array):
             changed[value] = array.copy()

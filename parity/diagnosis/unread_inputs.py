@@ -67,7 +67,7 @@ def _read_by_one(plain: PlainRuns) -> list[str]:
 
 def _may_say_the_same(tape: Tape, name: str) -> bool:
     """Whether a model reads another input of whole numbers: lengths say what a mask does."""
-    for other, value in tape.inputs.items():
+    for other, value in tape.given.items():
         array = tape.recorded_array(value)
         whole = array.dtype.kind in "biu" or bool((array == np.round(array)).all() and array.any())
         if other != name and whole and tape.graph.is_used(value):

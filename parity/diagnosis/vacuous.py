@@ -26,7 +26,15 @@ def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -
     """
     found = []
     reference = matched.reference
-    inputs = [reference.array(value) for value in reference.tape.inputs.values()]
+    if reference.tape.gradients:
+        gradients = [pair for pair in outputs if pair.name in reference.tape.gradients]
+        outputs = [pair for pair in outputs if pair not in gradients]
+        if not any(reference.informative(pair.reference) for pair in gradients):
+            found.append(
+                "the gradients hold too few distinct values to be evidence of anything: nothing "
+                "leads back from the outputs, or what does is zero; compare without gradients=True"
+            )
+    inputs = [reference.array(value) for value in reference.tape.given.values()]
     if inputs and all(array.min() == array.max() and array.size > 1 for array in inputs):
         found.append(
             f"every input is constant (all {inputs[0].flat[0]:g}): most faults cannot show; "
@@ -60,7 +68,7 @@ def vacuous(matched: Match, outputs: Sequence[OutputPair], coverage: Coverage) -
 def _one_for_all_samples(matched: Match, outputs: Sequence[OutputPair]) -> bool:
     """Whether samples that differ give the same, and what last differs by sample has no partner."""
     side = matched.reference
-    inputs = [side.array(value) for value in side.tape.inputs.values()]
+    inputs = [side.array(value) for value in side.tape.given.values()]
     lengths = {len(array) if array.ndim else 0 for array in inputs}
     if len(lengths) != 1 or min(lengths) < 2 or all(map(_rows_are_one, inputs)):
         return False

@@ -371,6 +371,29 @@ def test_a_fused_lstm_is_differentiated_step_by_step() -> None:
     assert np.isfinite(exact["gradient of lstm.weight_hh_l0"]).all()
 
 
+# --- what would prove nothing ------------------------------------------------------------------
+
+
+def test_a_constant_input_proves_nothing_for_all_that_cotangents_are_drawn() -> None:
+    report = parity.compare(TorchNet(), KerasNet(), inputs=np.ones_like(X), gradients=True)
+    assert report.verdict == "unverified"
+    assert "every input is constant" in report.comparisons[0].reasons[0]
+
+
+def test_gradients_that_are_zero_throughout_prove_nothing() -> None:
+    def in_torch(x: Any) -> Any:
+        return torch.floor(3 * x) * 0.5
+
+    def in_tensorflow(x: Any) -> Any:
+        return tf.floor(3 * x) * 0.5
+
+    models = parity.wrap(in_torch, "torch"), parity.wrap(in_tensorflow, "tensorflow")
+    assert parity.compare(*models, inputs=X).verdict == "parity"
+    report = parity.compare(*models, inputs=X, gradients=True)
+    assert report.verdict == "unverified"
+    assert any("the gradients hold too few" in one for one in report.comparisons[0].reasons)
+
+
 # --- errors ------------------------------------------------------------------------------------
 
 
