@@ -87,22 +87,29 @@ def _held(tape: Tape, doubt: str) -> Tape:
 
 
 class _AsRan:
-    """An adapter whose operations pick as many values in any replay as they did when they ran."""
+    """An adapter whose operations pick as many values in any replay as they did when they ran.
+
+    One that ever picked more or fewer picks the same ones from then on: where moved values make it
+    as many by chance, they are others.
+    """
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._adapter = tape.adapter
+        self._picking: set[int] = set()
 
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._adapter, verb)
 
     def execute(self, op: Op, arguments: Sequence[Native], precision: Precision) -> list[Native]:
-        try:
-            results = self._adapter.execute(op, arguments, precision)
-            if self._fits(op, results):
-                return results
-        except Exception:  # as many values are assigned as were picked: what is raised next says so
-            pass
+        if op.index not in self._picking:
+            try:
+                results = self._adapter.execute(op, arguments, precision)
+                if self._fits(op, results):
+                    return results
+            except Exception:  # as many are assigned as were picked: what is raised next says so
+                pass
+        self._picking.add(op.index)
         # the mask or the indices that pick are what they were; where there are none, as of
         # `nonzero` and `unique`, all that it gave
         values = self._tape.values
