@@ -28,6 +28,7 @@ from parity.report.report import Report
 from parity.result import Comparison, ModelSummary, Structure
 from parity.sampled_explanations import explained_on_samples
 from parity.tape import Tape
+from parity.ties import without_ties
 from parity.weights.gradients import cotangents, places
 
 _RECORDING, _REPLAYING = 1.0, 2.0  # the reference; candidate.py has the other phases
@@ -173,6 +174,7 @@ def _with_candidate(
         side, tape = as_ran(side, tape, error)
         found = compare_candidate(side, tape, runs, formula, phases)
     found = explained_on_samples(found, runs, compare)
+    found = without_ties(found, runs, compare)
     caveats = [caveat for one in runs for caveat in lost(one.model.obj, one.model.name)]
     return replace(found, caveats=(*found.caveats, *caveats))
 

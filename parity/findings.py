@@ -155,7 +155,7 @@ class Note:
 
     Attributes:
         kind: `constant-precision`, `parameter-differs`, `rounding`, `low-precision`, `no-effect`,
-            `host-decided` or `random`.
+            `host-decided`, `tie` or `random`.
         residual: relative root mean square of the difference in float64.
         detail: what else is known of it, in a sentence.
     """

@@ -40,8 +40,12 @@ def explained_on_samples(
     def first(array: Array) -> Array:
         return array[:few]
 
-    smaller = [wrap(one.model, inputs=map_arrays(first, one.inputs)) for one in runs]
-    report = compare(*smaller, seconds=left.seconds_left)
+    gradients = runs[0].model.cotangents is not None
+    smaller = [
+        wrap(replace(one.model, cotangents=None), inputs=map_arrays(first, one.inputs))
+        for one in runs
+    ]
+    report = compare(*smaller, gradients=gradients, seconds=left.seconds_left)
     note = f"explained on the first {few:,} of {count:,} samples: all do not fit into the budget"
     return replace(found, divergences=_explained(found.divergences, report.divergences, note))
 

@@ -20,6 +20,7 @@ WHY_NO_FAULT = {
     "low-precision": "as much as rounding to half precision explains",
     "no-effect": "no output changes with it on these inputs",
     "host-decided": "it was computed outside the framework, of values that differ before",
+    "tie": "where two are equal, or on a kink, each framework chooses the derivative",
     "random": "the rest was compared on the same random samples",
 }
 NO_LINE = "no line of your code is known here"

@@ -139,3 +139,66 @@ def test_their_gradients_agree(build: Callable[[], tuple[Any, Any, Any]], mode: 
     rows = [row for row in report.comparisons[0].outputs if row.is_gradient]
     held = sum(one.requires_grad for one in reference.parameters())
     assert len(rows) == held + (inputs.dtype.kind == "f")
+
+
+# --- ties and kinks ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate"),
+    [
+        (lambda x: x.max(1).values * 0.7, lambda x: tf.reduce_max(x, 1) * 0.7),
+        (lambda x: torch.maximum(x, x.flip(1)) * 0.7, lambda x: tf.maximum(x, x[:, ::-1]) * 0.7),
+        (lambda x: torch.minimum(x, 2 - x) * 0.7, lambda x: tf.minimum(x, 2 - x) * 0.7),
+    ],
+    ids=["max", "maximum", "minimum"],
+)
+def test_a_tie_is_a_note(reference: Any, candidate: Any) -> None:
+    """Torch gives each of two equal values half of a gradient, TensorFlow all of it to one."""
+    inputs = RANDOM.integers(0, 4, size=(6, 8)).astype("f")
+    models = parity.wrap(reference, "torch"), parity.wrap(candidate, "tensorflow")
+    report = parity.compare(*models, inputs=inputs, gradients=True)
+    assert report.verdict == "parity", str(report)
+    notes = [note for note in report.comparisons[0].notes if note.kind == "tie"]
+    assert notes and all(note.candidate.stage == "backward" for note in notes)
+    assert "each framework chooses the derivative" in str(report)
+    # without ties there is nothing to note
+    report = parity.compare(*models, inputs=normal(6, 8), gradients=True)
+    assert report.verdict == "parity"
+    assert not [note for note in report.comparisons[0].notes if note.kind == "tie"]
+
+
+def test_a_fault_beside_a_tie_is_one() -> None:
+    def reference(x: Any) -> Any:
+        return torch.tanh(x) * torch.maximum(x, x.flip(1))
+
+    def candidate(x: Any) -> Any:
+        return tf.stop_gradient(tf.tanh(x)) * tf.maximum(x, x[:, ::-1])
+
+    inputs = RANDOM.integers(0, 4, size=(6, 8)).astype("f")
+    models = parity.wrap(reference, "torch"), parity.wrap(candidate, "tensorflow")
+    report = parity.compare(*models, inputs=inputs, gradients=True)
+    assert report.verdict == "diverged"
+
+
+@pytest.mark.parametrize("inputs", ["integers", "zeros"])
+def test_kinks_of_activations_agree(inputs: str) -> None:
+    x = RANDOM.integers(-2, 3, size=(6, 8)) * (1.0 if inputs == "integers" else 0.5)
+
+    def reference(x: Any) -> Any:
+        f = nn.functional
+        return torch.relu(x), x.abs() * 0.7, f.leaky_relu(x, 0.1), f.elu(x), f.hardtanh(x) + x * x
+
+    def candidate(x: Any) -> Any:
+        clipped = tf.clip_by_value(x, -1.0, 1.0)
+        return (
+            tf.nn.relu(x),
+            tf.abs(x) * 0.7,
+            tf.nn.leaky_relu(x, 0.1),
+            tf.nn.elu(x),
+            clipped + x * x,
+        )
+
+    models = parity.wrap(reference, "torch"), parity.wrap(candidate, "tensorflow")
+    report = parity.compare(*models, inputs=x.astype("f"), gradients=True)
+    assert report.verdict == "parity", str(report)
