@@ -73,8 +73,9 @@ class BackwardSites:
         self._inputs[called] = leaf
 
     def forward(self, node: Any, op: Op) -> None:
-        """A function was applied."""
-        self._ops[id(node)] = node, op
+        """A function was applied; None as its node is one that nothing differentiates."""
+        if node is not None:
+            self._ops[id(node)] = node, op
 
     def differentiated_by(self, gradient: Any) -> tuple[str, Op] | None:
         """The function that a function of a gradient holds, and the attribute by which."""

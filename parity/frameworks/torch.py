@@ -165,7 +165,8 @@ def _called(
         return run(model, call)
     with differentiable(inputs):
         result, flat = run(model, call)
-        found = gradients(flat, inputs, tensors(model.obj), model.cotangents, noted)
+        own, by = tensors(model.obj), model.cotangents
+        found = run(model, lambda: gradients(flat, inputs, own, by, noted))
         flat.add_gradients(found, _is_tensor)
     return result, flat
 

@@ -69,8 +69,10 @@ def gradients(
             array = cotangents(name, tuple(item.shape))
             given.append(torch.from_numpy(array).to(item.device, item.dtype))
             noted(cotangent_of(name), given[-1])
+    # a model may keep what it computed of its parameters, with the graph that leads there
+    kept = {"retain_graph": True, "allow_unused": True}
     found = torch.autograd.grad(
-        list(differentiated.values()), list(sources.values()), given, allow_unused=True
+        list(differentiated.values()), list(sources.values()), given, **kept
     )
     return dict(zip(sources, found, strict=True))
 

@@ -7,6 +7,7 @@ where its gradient lies. What is read twice in one model and held twice in the o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from itertools import islice, permutations
 
 import numpy as np
 
+from parity.arrays import varies
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.draws.draw import Transform
 from parity.errors import InputError
@@ -30,7 +32,6 @@ from parity.outputs.gradients import (
 from parity.tape import Array, Op, Site, Tape, Value
 from parity.weights.pairing import Pair, Pairing, Side, pairings
 from parity.weights.sides import as_sides
-from parity.weights.tensors import varied
 from parity.weights.writing import converted, ordered
 
 _SAME = 1e-6  # relative: a weight may have been rounded to float32
@@ -132,7 +133,9 @@ def places(
     """
     first, second = as_sides(models, tapes, given)
     way = _as_held(first, second)
-    found = [*_of_inputs(first, second), *_of_parameters(first, second, way)]
+    partners = _Partners(first, second, _trusted(first, second, way))
+    found = [*_of_inputs(first, second), *_of_parameters(first, second, partners)]
+    found += _by_elements(first, second, found)
     found += _by_contents(first, second, found)
     sizes = {of_parameter(one.name): one.shape for one in first.tensors if one.trainable}
     known = {
@@ -154,6 +157,25 @@ def _as_held(first: Side, second: Side) -> Pairing:
             break
     assert best is not None
     return best[1]
+
+
+def _trusted(first: Side, second: Side, way: Pairing) -> list[Pair]:
+    """The pairs of a way that what both models hold speaks for.
+
+    All of them, if all hold the same. Where some do not, as structure alone pairs layers that are
+    alike, a bias of zeros is its partner only if its layer's kernel is.
+    """
+    same = [pair for pair in way.pairs if _holds_the_same(first, second, pair)]
+    if len(same) == len(way.pairs):
+        return way.pairs
+    told_apart = {pair.target.step for pair in same if _varies(second, pair)} - {-1}
+    return [pair for pair in same if pair.target.step in told_apart or _varies(second, pair)]
+
+
+def _varies(side: Side, pair: Pair) -> bool:
+    """Whether what a pair holds tells it from others: zeros and ones are like any."""
+    terms = pair.target.find() or []
+    return any(varies(side.gather(own)) for _, own in terms)
 
 
 def _holds_the_same(first: Side, second: Side, pair: Pair) -> bool:
@@ -219,9 +241,11 @@ def _transposed(axes: tuple[int, ...], gradient: Array) -> list[Array]:
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def _of_parameters(first: Side, second: Side, way: Pairing) -> Iterator[Place]:
-    partners = _Partners(first, second, way)
-    for number, tensor in enumerate(first.tensors):
+def _of_parameters(
+    first: Side, second: Side, partners: _Partners, only: Sequence[int] | None = None
+) -> Iterator[Place]:
+    for number in range(len(first.tensors)) if only is None else only:
+        tensor = first.tensors[number]
         terms = partners.terms(first.own(number))
         if not terms or not (terms[0][0] > 0).all():
             continue  # not all of it is paired
@@ -251,28 +275,66 @@ def _gathered(terms: tuple[tuple[Array, Array | float], ...], *gradients: Array)
     return [np.asarray(sum(found[1:], found[0]), flat.dtype)]
 
 
+def _by_elements(first: Side, second: Side, found: Sequence[Place]) -> Iterator[Place]:
+    """Of parameters that no step pairs, as an attention in one matrix and by heads.
+
+    Numbers that are drawn are each there once: an element's partner is the one that is equal.
+    """
+    left, right = _rest(first, second, found)
+    pools = [
+        np.concatenate([first.gather(first.own(n)).ravel() for n in left] or [np.empty(0)]),
+        np.concatenate([second.gather(second.own(n)).ravel() for n in right] or [np.empty(0)]),
+    ]
+    addresses = np.concatenate([second.own(n).ravel() for n in right] or [np.empty(0, np.int64)])
+    values, places, counts = np.unique(pools[1], return_index=True, return_counts=True)
+    own, often = np.unique(pools[0], return_counts=True)
+    known = np.zeros(int(first.starts[-1]) + 1, np.int64)
+    for number in left if len(values) else ():
+        array = first.gather(first.own(number))
+        at = np.minimum(np.searchsorted(values, array), len(values) - 1)
+        once = (counts[at] == 1) & (often[np.searchsorted(own, array)] == 1)
+        fits = (values[at] == array) & once
+        known[first.own(number)[fits]] = addresses[places[at[fits]]]
+    partners = _Partners.of(known)
+    yield from _of_parameters(first, second, partners, left)
+
+
+def _rest(first: Side, second: Side, found: Sequence[Place]) -> list[list[int]]:
+    """The numbers of both models' trained tensors that have no place yet."""
+    known = {one.name for one in found}, {name for one in found for name in one.sources}
+    return [
+        [
+            number
+            for number, one in enumerate(side.tensors)
+            if one.trainable and one.is_floating and of_parameter(one.name) not in names
+        ]
+        for side, names in zip((first, second), known, strict=True)
+    ]
+
+
 def _by_contents(first: Side, second: Side, found: Sequence[Place]) -> Iterator[Place]:
     """Of parameters that no step pairs, as a table that is indexed in one model and added in one.
 
-    They hold the same, in some order of axes, and nothing else does.
+    They hold the same, in some order of axes, and no others do.
     """
-    known = {one.name for one in found}, {name for one in found for name in one.sources}
+    numbers = _rest(first, second, found)
     left, right = (
-        [one for one in side.tensors if one.trainable and of_parameter(one.name) not in names]
-        for side, names in zip((first, second), known, strict=True)
+        [side.tensors[number] for number in some]
+        for side, some in zip((first, second), numbers, strict=True)
     )
     ways = {
         one.name: [
             (other, order)
             for other in right
             for order in orders(other.shape, one.shape)
-            if other.size == one.size and varied(one)
+            if other.size == one.size
             if np.allclose(order.apply(other.read()), one.read(), _SAME, _SAME)
         ]
         for one in left
     }
+    fits = Counter(other.name for fitting in ways.values() for other, _ in fitting)
     for name, fitting in ways.items():
-        if len(fitting) == 1:
+        if len(fitting) == 1 and fits[fitting[0][0].name] == 1:
             ((other, order),) = fitting
             yield Place(of_parameter(name), (of_parameter(other.name),), partial(_applied, order))
 
@@ -288,9 +350,9 @@ def _applied(order: Order, gradient: Array) -> list[Array]:
 class _Partners:
     """Of each element of the first model's tensors, those of the second's that it stands for."""
 
-    def __init__(self, first: Side, second: Side, way: Pairing) -> None:
+    def __init__(self, first: Side, second: Side, pairs: Sequence[Pair]) -> None:
         found: list[tuple[Array, Array, Array]] = []
-        for pair in way.pairs:
+        for pair in pairs:
             terms = [] if pair.source is None else pair.source.find() or []
             others = pair.target.find() or []
             for sign, own in terms:
@@ -300,6 +362,13 @@ class _Partners:
                 factor = np.broadcast_to(factor, own.shape) / np.asarray(others[0][0], float)
                 found.append((own.ravel(), others[0][1].ravel(), factor.ravel()))
         self._layers = _by_count(found, int(first.starts[-1]))
+
+    @classmethod
+    def of(cls, partner: Array) -> _Partners:
+        """By address of the first model that of the second, 0 for none."""
+        made = object.__new__(cls)
+        made._layers = [(partner, np.ones(partner.shape))]
+        return made
 
     def terms(self, own: Array) -> list[tuple[Array, Array | float]]:
         """For addresses of the first model those of the second, with factors, that add up."""
