@@ -9,7 +9,13 @@ from typing import Any
 from parity.frameworks.chainer_numpy import import_chainer
 from parity.frameworks.chainer_weights import links_of, tensors
 from parity.model import flatten_inputs
-from parity.outputs.gradients import Cotangents, cotangent_of, of_input, of_parameter
+from parity.outputs.gradients import (
+    Cotangents,
+    cotangent_of,
+    is_continuous,
+    of_input,
+    of_parameter,
+)
 from parity.patching import patched
 from parity.recorder import Recorder
 from parity.site import Site
@@ -34,7 +40,7 @@ def gradients(
     sources = {
         of_input(path): item
         for path, item in flatten_inputs(inputs).items()
-        if isinstance(item, chainer.Variable) and item.dtype.kind == "f"
+        if isinstance(item, chainer.Variable) and is_continuous(item.array)
     }
     parameters = {one.name: one for one in tensors(obj) if one.trainable and one.is_floating}
     for path, link in links_of(obj).items():

@@ -181,8 +181,9 @@ def _called(
         with differentiable(inputs, sites) as tape:
             result = function(*args, **kwargs)
             flat = structure.flatten(result, _is_tensor)
-        found = gradients(tape, flat, inputs, held, model.cotangents, sites)
-        flat.add_gradients(found, _is_tensor)
+        with contextlib.nullcontext() if sites is None else sites.followed():
+            found = gradients(tape, flat, inputs, held, model.cotangents, sites)
+            flat.add_gradients(found, _is_tensor)  # rows of a table become one, too
     return result, flat
 
 

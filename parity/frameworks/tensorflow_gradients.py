@@ -15,10 +15,17 @@ import tensorflow as tf
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import backprop, record
 
+from parity.frameworks.tensorflow_replay import to_numpy
 from parity.frameworks.tensorflow_watcher import Watcher
 from parity.frameworks.tensorflow_weights import Holdings
 from parity.model import flatten_inputs
-from parity.outputs.gradients import Cotangents, cotangent_of, of_input, of_parameter
+from parity.outputs.gradients import (
+    Cotangents,
+    cotangent_of,
+    is_continuous,
+    of_input,
+    of_parameter,
+)
 from parity.patching import patched
 from parity.site import Site
 from parity.tape import Native, Op
@@ -58,7 +65,7 @@ def gradients(
     sources = {
         of_input(path): tensor
         for path, tensor in flatten_inputs(inputs).items()
-        if _is_continuous(tensor)
+        if _is_continuous(tensor) and is_continuous(to_numpy(tensor))
     }
     for one in held.variables:
         if one.trainable and _is_continuous(one.variable):
@@ -71,8 +78,7 @@ def gradients(
         given.append(tf.constant(array.astype(item.dtype.as_numpy_dtype)))
         if sites is not None:
             sites.starts(name, item, given[-1])
-    with contextlib.nullcontext() if sites is None else sites.followed():
-        found = tape.gradient(list(differentiated.values()), list(sources.values()), given)
+    found = tape.gradient(list(differentiated.values()), list(sources.values()), given)
     return dict(zip(sources, found, strict=True))
 
 

@@ -13,8 +13,16 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from parity.frameworks.torch_replay import to_numpy
 from parity.model import flatten_inputs
-from parity.outputs.gradients import Cotangents, Noted, cotangent_of, of_input, of_parameter
+from parity.outputs.gradients import (
+    Cotangents,
+    Noted,
+    cotangent_of,
+    is_continuous,
+    of_input,
+    of_parameter,
+)
 from parity.patching import patched
 from parity.site import Site
 from parity.weights.tensors import Tensor
@@ -79,7 +87,11 @@ def gradients(
 
 def _floating(inputs: Any) -> dict[str, torch.Tensor]:
     tensors: Mapping[str, Any] = flatten_inputs(inputs)
-    return {path: tensor for path, tensor in tensors.items() if _is_continuous(tensor)}
+    return {
+        path: tensor
+        for path, tensor in tensors.items()
+        if _is_continuous(tensor) and is_continuous(to_numpy(tensor))
+    }
 
 
 def _is_continuous(tensor: torch.Tensor) -> bool:

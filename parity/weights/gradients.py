@@ -26,6 +26,7 @@ from parity.outputs.gradients import (
     Cotangents,
     cotangent_of,
     drawn,
+    is_of_input,
     of_input,
     of_parameter,
 )
@@ -59,6 +60,7 @@ class Places:
     """A change of the candidate's tapes and outputs: their gradients are the reference's then."""
 
     places: tuple[Place, ...]
+    of_inputs: tuple[str, ...] = ()  # the reference's gradients of inputs
 
     def tape(self, tape: Tape) -> Tape:
         """A tape that also lays the gradients out as the reference has them."""
@@ -94,8 +96,14 @@ class Places:
                 outputs[place.name] = made.id
         kept = {place.name for place in self.places}
         taken = {name for place in self.places for name in place.sources} - kept
+        lacking = [name for name in self.of_inputs if name not in {**outputs, **others}]
+        caveats = [
+            f"{tape.model} has no {name}, which is not compared: it takes that input as an array"
+            for name in lacking
+        ]
         return replace(
             tape,
+            caveats=[*tape.caveats, *caveats],
             ops=ops,
             values=values,
             recorded=recorded,
@@ -143,7 +151,9 @@ def places(
         for name, value in reference.outputs.items()
         if name in sizes
     }
-    return Places(tuple(replace(one, zeros=known.get(one.name)) for one in found))
+    of_inputs = tuple(name for name in reference.outputs if name in reference.gradients)
+    of_inputs = tuple(filter(is_of_input, of_inputs))
+    return Places(tuple(replace(one, zeros=known.get(one.name)) for one in found), of_inputs)
 
 
 def _as_held(first: Side, second: Side) -> Pairing:

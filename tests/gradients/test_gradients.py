@@ -295,6 +295,42 @@ def test_what_differs_in_the_forward_pass_is_found_there_alone() -> None:
     assert "its backward pass differs there too" in found.detail
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_row_of_padding_is_named(swapped: bool) -> None:
+    reference = torch.nn.Embedding(6, 4, padding_idx=2)
+    with torch.no_grad():
+        reference.weight[2] = 0.5
+    candidate = keras.Sequential(
+        [keras.layers.Input((5,), dtype="int32"), keras.layers.Embedding(6, 4)]
+    )
+    ids = np.array([[0, 2, 3, 2, 5], [1, 4, 2, 0, 3]], np.int32)
+    candidate.set_weights([reference.weight.detach().numpy()])
+    models = (candidate, reference) if swapped else (reference, candidate)
+    report = parity.compare(*models, inputs=ids, gradients=True)
+    (found,) = report.divergences
+    assert found.cause is not None and found.cause.confirmed
+    assert found.cause.kind == ("gradient-missing" if swapped else "gradient-not-stopped")
+    assert found.cause.summary.startswith("row 2 of the table")
+
+
+def test_a_mask_has_no_gradient() -> None:
+    """What is 0 or 1 throughout may enter in two ways that agree for no other number."""
+
+    def reference(x: Any, mask: Any) -> Any:
+        return torch.log_softmax(x.masked_fill(mask == 0, -1e9), -1) * mask
+
+    def candidate(x: Any, mask: Any) -> Any:
+        return tf.nn.log_softmax(x + (1 - mask) * -1e9) * mask
+
+    mask = (RANDOM.random(X.shape) < 0.7).astype("f")
+    mask[:, 0] = 1
+    models = parity.wrap(reference, "torch"), parity.wrap(candidate, "tensorflow")
+    report = parity.compare(*models, inputs=(X, mask), gradients=True)
+    assert report.verdict == "parity", str(report)
+    names = [row.name for row in report.comparisons[0].outputs if row.is_gradient]
+    assert names == ["gradient of input 0"]
+
+
 # --- parameters --------------------------------------------------------------------------------
 
 
@@ -340,6 +376,59 @@ def test_a_parameter_that_is_read_twice_has_the_sum_of_two() -> None:
     assert names == {
         "output", "gradient of input 0", "gradient of layers.0.weight", "gradient of layers.0.bias"
     }  # fmt: skip
+
+
+def test_layers_that_are_alike_are_paired_by_what_they_hold() -> None:
+    """Biases of zeros say nothing: they go with their kernels."""
+
+    class Encoders(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.one, self.other = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+            torch.nn.init.zeros_(self.one.bias)
+            torch.nn.init.zeros_(self.other.bias)
+
+        def forward(self, x: Any) -> Any:
+            return torch.tanh(self.one(x)) * self.other(x).exp() + self.other(x)
+
+    class Exchanged(Encoders):
+        def forward(self, x: Any) -> Any:
+            second, first = self.other(x), self.one(x)
+            return second + torch.tanh(first) * second.exp()
+
+    report = parity.compare(Encoders(), Exchanged(), inputs=X, gradients=True)
+    assert report.verdict == "parity", str(report)
+    assert len([row for row in report.comparisons[0].outputs if row.is_gradient]) == 5
+
+
+def test_an_attention_in_one_matrix_and_by_heads() -> None:
+    """No step pairs them: each number that was drawn is there once."""
+
+    class InOne(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.keys = torch.nn.Linear(4, 6, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            return torch.softmax(self.keys(x).reshape(-1, 2, 3), 1).sum(2)
+
+    class ByHeads(torch.nn.Module):
+        def __init__(self, whole: Any) -> None:
+            super().__init__()
+            self.keys = torch.nn.ModuleList(torch.nn.Linear(4, 3, bias=False) for _ in range(2))
+            for head, rows in zip(self.keys, whole.split(3), strict=True):
+                head.weight.data.copy_(rows)
+
+        def forward(self, x: Any) -> Any:
+            return torch.softmax(torch.stack([head(x) for head in self.keys], 1), 1).sum(2)
+
+    one = InOne()
+    models = one, ByHeads(one.keys.weight.detach())
+    for reference, candidate in (models, models[::-1]):
+        report = parity.compare(reference, candidate, inputs=X, gradients=True)
+        assert report.verdict == "parity", str(report)
 
 
 def test_what_one_model_does_not_train_is_said_so() -> None:

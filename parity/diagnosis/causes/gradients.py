@@ -24,7 +24,7 @@ from parity.diagnosis.causes.operations import bypasses
 from parity.numerics.difference import residual
 from parity.operations import ADDITIONS
 from parity.outputs.gradients import NO_GRADIENT
-from parity.tape import Op
+from parity.tape import Array, Op
 
 _SAME_RATIO = 1e-9  # of two gradients in float64, at every element
 _PLACES = 3  # in a summary
@@ -70,6 +70,45 @@ def stopped(case: Case) -> Iterator[Explanation]:
                 unproved=twins(case),
             )
             return
+
+
+@cause("gradient-missing", "gradient-not-stopped", tier=1)
+def of_some_rows(case: Case) -> Iterator[Explanation]:
+    """Some rows of a table have no gradient in one of the models.
+
+    Looks like: `padding_idx` of an embedding in torch, which Keras has not: its row stays as it is.
+    Proof: the other model's gradient with those rows zero.
+    """
+    a, b = case.first.reference, case.first.candidate
+    if not _is_backward(case) or a.ndim < 2 or a.shape != b.shape:
+        return
+    rows = tuple(range(1, a.ndim))
+    size = np.abs(a).max(rows) + np.abs(b).max(rows)
+    differ = np.flatnonzero(np.abs(a - b).max(rows) > _SAME_RATIO * size)
+    if not 0 < len(differ) <= len(a) // 2:
+        return
+    named = f"row{'s' * (len(differ) > 1)} {', '.join(map(str, differ[:_PLACES]))}"
+    if not b[differ].any():
+        yield Explanation(
+            "gradient-missing",
+            f"{named} of the table have no gradient; the reference's do",
+            lambda trial: _without(trial.reference, differ),
+            parameters={"gradient": ("comes back", "stopped")},
+        )
+    elif not a[differ].any():
+        yield Explanation(
+            "gradient-not-stopped",
+            f"{named} of the table have a gradient; the reference's have none, as with padding_idx",
+            as_it_is,
+            lambda trial: _without(trial.candidate, differ),
+            {"gradient": ("stopped", "comes back")},
+        )
+
+
+def _without(array: Array, rows: Array) -> Array:
+    found: Array = array.copy()
+    found[rows] = 0.0
+    return found
 
 
 @cause("gradient-scale", tier=1)
