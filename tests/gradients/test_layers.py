@@ -202,3 +202,19 @@ def test_kinks_of_activations_agree(inputs: str) -> None:
     models = parity.wrap(reference, "torch"), parity.wrap(candidate, "tensorflow")
     report = parity.compare(*models, inputs=x.astype("f"), gradients=True)
     assert report.verdict == "parity", str(report)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 6])
+def test_a_gradient_that_is_zero_in_theory_is_rounding(seed: int) -> None:
+    """Of a bias behind a softmax: it shifts all scores alike."""
+    torch.manual_seed(seed)
+    linear = nn.Linear(4, 1)
+    reference = Module(lambda own, x: torch.softmax(own.l(x).squeeze(-1), 1) * 2, l=linear)
+    score = layers.Dense(1)
+    inputs = layers.Input((6, 4))
+    shares = layers.Lambda(lambda x: tf.nn.softmax(x[..., 0]) * 2)(score(inputs))
+    candidate = keras.Model(inputs, shares)
+    score.set_weights([linear.weight.detach().numpy().T, linear.bias.detach().numpy()])
+    x = np.random.default_rng(seed).standard_normal((5, 6, 4)).astype("f")
+    report = parity.compare(reference, candidate, inputs=x, gradients=True)
+    assert report.verdict == "parity", str(report)
