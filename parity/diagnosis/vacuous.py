@@ -94,6 +94,7 @@ def _hidden_by_rounding(matched: Match, outputs: Sequence[OutputPair], coverage:
 
     def is_one(value: int) -> bool:
         array = side.array(value)
+        array = array.astype(np.int8) if array.dtype == bool else array
         rows = array if array.ndim > 1 and len(array) > 1 else array.reshape(-1)
         unit = _UNITS.get(side.tape.values[value].dtype, 0.0)
         with np.errstate(all="ignore"):  # of each element a few roundings
