@@ -178,8 +178,8 @@ def _trusted(first: Side, second: Side, way: Pairing) -> list[Pair]:
     same = [pair for pair in way.pairs if _holds_the_same(first, second, pair)]
     if len(same) == len(way.pairs):
         return way.pairs
-    told_apart = {pair.target.step for pair in same if _varies(second, pair)} - {-1}
-    return [pair for pair in same if pair.target.step in told_apart or _varies(second, pair)]
+    distinct = {pair.target.step for pair in same if _varies(second, pair)} - {-1}
+    return [pair for pair in same if pair.target.step in distinct or _varies(second, pair)]
 
 
 def _varies(side: Side, pair: Pair) -> bool:
