@@ -19,7 +19,7 @@ from parity.diagnosis import limits
 from parity.diagnosis.other_outputs import described
 from parity.diagnosis.region import OutputPair
 from parity.numerics.difference import residual
-from parity.outputs.gradients import is_of_input
+from parity.outputs.gradients import of_input
 from parity.outputs.objects import Private, Setting
 from parity.tape import Array, Tape
 
@@ -77,8 +77,14 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     found = paired_names(reference, candidate)
     other = {found.names[name]: name for name in others if found.names.get(name) in values}
     left = [name for name in values if name not in other]
-    problems = [missing(name, reference, candidate) for name in left if _counts(name, candidate)]
-    rest = [name for name in others if name not in other.values() and _counts(name, reference)]
+    problems = [
+        missing(name, reference, candidate) for name in left if _counts(name, reference, candidate)
+    ]
+    rest = [
+        name
+        for name in others
+        if name not in other.values() and _counts(name, candidate, reference)
+    ]
     placed = {name: other[name] for name in values if name in other and name in found.placed}
     other |= _by_contents(reference, candidate, placed)
     if problems and rest:
@@ -97,13 +103,13 @@ def pair_outputs(reference: Tape, candidate: Tape) -> tuple[list[OutputPair], li
     return pairs, problems
 
 
-def _counts(name: str, other: Tape) -> bool:
+def _counts(name: str, holder: Tape, other: Tape) -> bool:
     """Whether it says something that the other model lacks an output.
 
     A model that takes an input as an array has no gradient with respect to it.
     """
     lacks = name not in other.other_outputs and name not in other.outputs
-    return not (other.gradients and is_of_input(name) and lacks)
+    return not (other.gradients and lacks and name in map(of_input, holder.given))
 
 
 def paired_names(reference: Tape, candidate: Tape) -> NamedOutputs:

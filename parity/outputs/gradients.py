@@ -40,11 +40,6 @@ def of_input(path: str) -> str:
     return f"gradient of input {path}"
 
 
-def is_of_input(name: str) -> bool:
-    """Whether a gradient's name says that it is with respect to an input."""
-    return name.startswith(of_input(""))
-
-
 def is_continuous(array: Array) -> bool:
     """Whether an input is differentiated: what is 0 or 1 throughout is a mask, or a choice."""
     return array.dtype.kind in "fc" and bool(((array != 0) & (array != 1)).any())

@@ -15,7 +15,6 @@ from itertools import islice, permutations
 
 import numpy as np
 
-from parity.arrays import varies
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.draws.draw import Transform
 from parity.errors import InputError
@@ -26,16 +25,13 @@ from parity.outputs.gradients import (
     Cotangents,
     cotangent_of,
     drawn,
-    is_of_input,
     of_input,
     of_parameter,
 )
 from parity.tape import Array, Op, Site, Tape, Value
-from parity.weights.pairing import Pair, Pairing, Side, pairings
+from parity.weights.pairing import Side
+from parity.weights.partners import SAME, Partners
 from parity.weights.sides import as_sides
-from parity.weights.writing import converted, ordered
-
-_SAME = 1e-6  # relative: a weight may have been rounded to float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +136,7 @@ def places(
         reference: of the first with them.
     """
     first, second = as_sides(models, tapes, given)
-    way = _as_held(first, second)
-    partners = _Partners(first, second, _trusted(first, second, way))
+    partners = Partners.of_steps(first, second)
     found = [*_of_inputs(first, second), *_of_parameters(first, second, partners)]
     found += _by_elements(first, second, found)
     found += _by_contents(first, second, found)
@@ -151,51 +146,8 @@ def places(
         for name, value in reference.outputs.items()
         if name in sizes
     }
-    of_inputs = tuple(name for name in reference.outputs if name in reference.gradients)
-    of_inputs = tuple(filter(is_of_input, of_inputs))
+    of_inputs = tuple(name for name in map(of_input, reference.given) if name in reference.outputs)
     return Places(tuple(replace(one, zeros=known.get(one.name)) for one in found), of_inputs)
-
-
-def _as_held(first: Side, second: Side) -> Pairing:
-    """The way of pairing in which most of what both models hold is the same."""
-    best: tuple[int, Pairing] | None = None
-    for way in pairings(first, second):
-        unlike = sum(not _holds_the_same(first, second, pair) for pair in way.pairs)
-        if best is None or unlike < best[0]:
-            best = unlike, way
-        if not unlike:
-            break
-    assert best is not None
-    return best[1]
-
-
-def _trusted(first: Side, second: Side, way: Pairing) -> list[Pair]:
-    """The pairs of a way that what both models hold speaks for.
-
-    All of them, if all hold the same. Where some do not, as structure alone pairs layers that are
-    alike, a bias of zeros is its partner only if its layer's kernel is.
-    """
-    same = [pair for pair in way.pairs if _holds_the_same(first, second, pair)]
-    if len(same) == len(way.pairs):
-        return way.pairs
-    distinct = {pair.target.step for pair in same if _varies(second, pair)} - {-1}
-    return [pair for pair in same if pair.target.step in distinct or _varies(second, pair)]
-
-
-def _varies(side: Side, pair: Pair) -> bool:
-    """Whether what a pair holds tells it from others: zeros and ones are like any."""
-    terms = pair.target.find() or []
-    return any(varies(side.gather(own)) for _, own in terms)
-
-
-def _holds_the_same(first: Side, second: Side, pair: Pair) -> bool:
-    if pair.source is None:
-        return True
-    if pair.source.shape != pair.target.shape:
-        return False
-    terms = pair.target.find() or []
-    held = [second.gather(own) * sign for sign, own in terms]
-    return bool(held) and np.allclose(converted(first, pair), sum(held), _SAME, _SAME)
 
 
 def cotangents(reference: Tape, candidate: Tape) -> Cotangents:
@@ -252,7 +204,7 @@ def _transposed(axes: tuple[int, ...], gradient: Array) -> list[Array]:
 
 
 def _of_parameters(
-    first: Side, second: Side, partners: _Partners, only: Sequence[int] | None = None
+    first: Side, second: Side, partners: Partners, only: Sequence[int] | None = None
 ) -> Iterator[Place]:
     for number in range(len(first.tensors)) if only is None else only:
         tensor = first.tensors[number]
@@ -305,7 +257,7 @@ def _by_elements(first: Side, second: Side, found: Sequence[Place]) -> Iterator[
         once = (counts[at] == 1) & (often[np.searchsorted(own, array)] == 1)
         fits = (values[at] == array) & once
         known[first.own(number)[fits]] = addresses[places[at[fits]]]
-    partners = _Partners.of(known)
+    partners = Partners([(known, np.ones(known.shape))])
     yield from _of_parameters(first, second, partners, left)
 
 
@@ -338,7 +290,7 @@ def _by_contents(first: Side, second: Side, found: Sequence[Place]) -> Iterator[
             for other in right
             for order in orders(other.shape, one.shape)
             if other.size == one.size
-            if np.allclose(order.apply(other.read()), one.read(), _SAME, _SAME)
+            if np.allclose(order.apply(other.read()), one.read(), SAME, SAME)
         ]
         for one in left
     }
@@ -355,56 +307,3 @@ def _none(zeros: Array, cotangent: Array) -> list[Array]:
 
 def _applied(order: Order, gradient: Array) -> list[Array]:
     return [order.apply(gradient)]
-
-
-class _Partners:
-    """Of each element of the first model's tensors, those of the second's that it stands for."""
-
-    def __init__(self, first: Side, second: Side, pairs: Sequence[Pair]) -> None:
-        found: list[tuple[Array, Array, Array]] = []
-        for pair in pairs:
-            terms = [] if pair.source is None else pair.source.find() or []
-            others = pair.target.find() or []
-            for sign, own in terms:
-                own, factor = ordered(pair, own), np.asarray(sign, float)
-                if not others or own.shape != others[0][1].shape:
-                    continue
-                factor = np.broadcast_to(factor, own.shape) / np.asarray(others[0][0], float)
-                found.append((own.ravel(), others[0][1].ravel(), factor.ravel()))
-        self._layers = _by_count(found, int(first.starts[-1]))
-
-    @classmethod
-    def of(cls, partner: Array) -> _Partners:
-        """By address of the first model that of the second, 0 for none."""
-        made = object.__new__(cls)
-        made._layers = [(partner, np.ones(partner.shape))]
-        return made
-
-    def terms(self, own: Array) -> list[tuple[Array, Array | float]]:
-        """For addresses of the first model those of the second, with factors, that add up."""
-        found: list[tuple[Array, Array | float]] = []
-        for partner, factor in self._layers:
-            if partner[own].any():
-                factors = factor[own]
-                found.append((partner[own], 1.0 if (factors == 1).all() else factors))
-        return found
-
-
-def _by_count(found: Sequence[tuple[Array, Array, Array]], size: int) -> list[tuple[Array, Array]]:
-    """For each address its first partner, its second, and so on; 0 for none."""
-    if not found:
-        return []
-    own, other, factor = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    known = (own > 0) & (other > 0)
-    pairs, first = np.unique(np.stack([own[known], other[known]]), axis=1, return_index=True)
-    own, other, factor = pairs[0], pairs[1], factor[known][first]
-    # they are sorted: how many of the same stand before each
-    starts = np.searchsorted(own, own)
-    count = np.arange(len(own)) - starts
-    layers = []
-    for number in range(int(count.max(initial=-1)) + 1):
-        here = count == number
-        partner, factors = np.zeros(size + 1, np.int64), np.ones(size + 1)
-        partner[own[here]], factors[own[here]] = other[here], factor[here]
-        layers.append((partner, factors))
-    return layers
