@@ -60,8 +60,8 @@ class Port:
             for name, one in stored.items()
         }
 
-    def compared(self, fault: str = "") -> parity.Report:
-        """The port held against its reference, with a fault or as it is."""
+    def compared(self, fault: str = "", gradients: bool = False) -> parity.Report:
+        """The port held against its reference, with a fault or as it is, and their gradients."""
         with _modules_of(self.folder):
             reference = _loaded("ref", self.folder / "ref.py", self._source("ref.py"))
             candidate = _loaded("port", self.folder / "port.py", self._with(fault))
@@ -71,6 +71,7 @@ class Port:
             return parity.compare(
                 _wrapped(reference, original, reference.inputs(0)),
                 _wrapped(candidate, ported, own(0) if own else None),
+                gradients=gradients,
             )
 
     def transferred(self) -> parity.Transfer | None:

@@ -7,7 +7,6 @@ where its gradient lies. What is read twice in one model and held twice in the o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ import numpy as np
 from parity.diagnosis.output_pairs import pair_outputs
 from parity.draws.draw import Transform
 from parity.errors import InputError
-from parity.matching.axis_order import Order, orders
+from parity.matching.axis_order import orders
 from parity.model import Inputs, Model
 from parity.outputs.gradients import (
     NO_GRADIENT,
@@ -30,7 +29,7 @@ from parity.outputs.gradients import (
 )
 from parity.tape import Array, Op, Site, Tape, Value
 from parity.weights.pairing import Side
-from parity.weights.partners import SAME, Partners
+from parity.weights.partners import Partners
 from parity.weights.sides import as_sides
 
 
@@ -139,7 +138,6 @@ def places(
     partners = Partners.of_steps(first, second)
     found = [*_of_inputs(first, second), *_of_parameters(first, second, partners)]
     found += _by_elements(first, second, found)
-    found += _by_contents(first, second, found)
     sizes = {of_parameter(one.name): one.shape for one in first.tensors if one.trainable}
     known = {
         name: np.zeros(sizes[name], reference.values[value].dtype)
@@ -238,7 +236,7 @@ def _gathered(terms: tuple[tuple[Array, Array | float], ...], *gradients: Array)
 
 
 def _by_elements(first: Side, second: Side, found: Sequence[Place]) -> Iterator[Place]:
-    """Of parameters that no step pairs, as an attention in one matrix and by heads.
+    """Of parameters that no step pairs, as an attention in one matrix and by heads, or a number.
 
     Numbers that are drawn are each there once: an element's partner is the one that is equal.
     """
@@ -274,36 +272,5 @@ def _rest(first: Side, second: Side, found: Sequence[Place]) -> list[list[int]]:
     ]
 
 
-def _by_contents(first: Side, second: Side, found: Sequence[Place]) -> Iterator[Place]:
-    """Of parameters that no step pairs, as a table that is indexed in one model and added in one.
-
-    They hold the same, in some order of axes, and no others do.
-    """
-    numbers = _rest(first, second, found)
-    left, right = (
-        [side.tensors[number] for number in some]
-        for side, some in zip((first, second), numbers, strict=True)
-    )
-    ways = {
-        one.name: [
-            (other, order)
-            for other in right
-            for order in orders(other.shape, one.shape)
-            if other.size == one.size
-            if np.allclose(order.apply(other.read()), one.read(), SAME, SAME)
-        ]
-        for one in left
-    }
-    fits = Counter(other.name for fitting in ways.values() for other, _ in fitting)
-    for name, fitting in ways.items():
-        if len(fitting) == 1 and fits[fitting[0][0].name] == 1:
-            ((other, order),) = fitting
-            yield Place(of_parameter(name), (of_parameter(other.name),), partial(_applied, order))
-
-
 def _none(zeros: Array, cotangent: Array) -> list[Array]:
     return [zeros]
-
-
-def _applied(order: Order, gradient: Array) -> list[Array]:
-    return [order.apply(gradient)]
